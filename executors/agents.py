@@ -23,7 +23,6 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
 from ..runner import AgentLost, AgentSilent, AttemptOrder, Event, ExecutorFailed
 from ..trial_agent import Event as AgentEvent
@@ -254,7 +253,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         path = f"trials/{order.sequence_id}/{name}"
         link = self._links.get(order.agent)
         if link is None:
-            return _read_here(self.setup.folder / path, offset, limit)
+            with (self.setup.folder / path).open("rb") as file:
+                file.seek(offset)
+                return file.read(limit)
         answer = await link.ask(ReadFile(path, offset, limit))
         data = answer.get("data", b"")
         return base64.b64decode(data) if isinstance(data, str) else data
@@ -375,9 +376,3 @@ def attempts_in(hello: HelloReply) -> tuple[set[Attempt], set[Attempt]]:
     """Return which attempts an agent runs, and which it has run, by its reply to `Hello`."""
     running = {(each["trial"], each["attempt"]) for each in hello["running"]}
     return running, {(trial, attempt) for trial, attempt in hello["seen"]}
-
-
-def _read_here(path: Path, offset: int, limit: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read(limit)

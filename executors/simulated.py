@@ -91,10 +91,8 @@ class _Live:
             yield sequence, self.start + self.run.step * (sequence + 1 - first)
 
     def checkpoint(self, time: float, sequence: int) -> CheckpointSaved:
-        order = self.order
-        return CheckpointSaved(
-            time, order.trial_id, order.attempt, name=f"{order.attempt}-{sequence}", sequence=sequence
-        )
+        trial, attempt = self.order.trial_id, self.order.attempt
+        return CheckpointSaved(time, trial, attempt, name=f"{attempt}-{sequence}", sequence=sequence)
 
 
 class SimulatedTrialExecutor(TrialExecutor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import logging
@@ -139,10 +140,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
     async def wait_closed(self, timeout: float) -> None:
         """Wait up to `timeout` seconds for the agent to close the connection; then close it here."""
         self._closing = True
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._closed.wait(), timeout)
-        except TimeoutError:
-            pass
         self._heartbeat.stop()
         self._connecting.cancel()
         if self._transport is not None:

@@ -83,7 +83,7 @@ def _results(source: str, objective: Objective, directory: Path) -> Iterator[Ear
 
 def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterator[EarlierResult]:
     try:
-        folder = ExperimentFolder(Path(source)) if "/" in source else _found(directory, source)
+        folder = ExperimentFolder(Path(source)) if "/" in source else _experiment(directory, source)
         with ExperimentView(folder) as view:
             objectives = {objective.name: objective.direction for objective in view.objectives()}
             name = objective.name if objective.name in objectives else next(iter(objectives))
@@ -100,7 +100,7 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
         raise UnreadableSource(str(error)) from error
 
 
-def _found(directory: Path, experiment_id: str) -> ExperimentFolder:
+def _experiment(directory: Path, experiment_id: str) -> ExperimentFolder:
     try:
         return ExperimentFolder.find(directory, experiment_id)
     except FolderError:

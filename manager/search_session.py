@@ -184,9 +184,8 @@ class SearchSession:
         if not trial.is_assigned:
             raise TrialOverError(f"trial {trial.sequence_id} is {trial.status}: it has been told already")
         if attempt is not None and attempt != trial.attempt:
-            raise TrialOverError(
-                f"trial {trial.sequence_id} was begun again (attempt {trial.attempt}): this result comes too late"
-            )
+            again = f"trial {trial.sequence_id} was begun again (attempt {trial.attempt})"
+            raise TrialOverError(f"{again}: this result comes too late")
         return trial
 
     def reclaim(self) -> int:
@@ -262,9 +261,8 @@ class SearchSession:
                 if isinstance(effect, SendCommand):
                     events.extend(self._send(effect.command, effect.payload))
                 elif isinstance(effect, PauseTrial):
-                    raise PausesError(
-                        "the assessor or the tuner pauses trials, which only an Experiment can do"
-                    )
+                    who = "the assessor or the tuner"
+                    raise PausesError(f"{who} pauses trials, which only an Experiment can do")
                 else:
                     others.append(effect)
         return others
@@ -408,17 +406,15 @@ _FREE = {"training_service", "max_trial_number", "trial_code_directory"}
 def _check_same(folder: ExperimentFolder, stored: ExperimentConfig, given: ExperimentConfig | None) -> None:
     """Raise `OtherSearchError` if a given field differs from the stored one, or if the experiment runs its trials."""
     if not folder.is_search(stored.canonical()):
-        raise OtherSearchError(
-            f"{folder.path} has an experiment that runs its own trials: continue it with pitchpipe resume"
-        )
+        what = f"{folder.path} has an experiment that runs its own trials"
+        raise OtherSearchError(f"{what}: continue it with pitchpipe resume")
     if given is None:
         return
     plain = ExperimentConfig.from_canonical(given.canonical())
     for name in sorted(given.model_fields_set - _FREE):
         if getattr(stored, name) != getattr(plain, name):
-            raise OtherSearchError(
-                f"the search in {folder.path} has another {name}: name another folder, or give what it was made with"
-            )
+            what = f"the search in {folder.path} has another {name}"
+            raise OtherSearchError(f"{what}: name another folder, or give what it was made with")
 
 
 def _is_lost(trial: Trial) -> bool:

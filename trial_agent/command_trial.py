@@ -100,9 +100,8 @@ class CommandTrial:
         try:
             process = self._start()
         except StartError as error:
-            return self._record(
-                Ended(**self.job.who, exit_code=error.exit_code, error=str(error), time=self._tools.clock())
-            )
+            code, now = error.exit_code, self._tools.clock()
+            return self._record(Ended(**self.job.who, exit_code=code, error=str(error), time=now))
         note = self._tools.warm.note()
         self._tools.outbox.put(Started(**self.job.who, pid=process.pid, time=self._tools.clock(), note=note))
         try:

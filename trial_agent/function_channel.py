@@ -148,9 +148,8 @@ class FunctionChannel:
 
     def _check_running(self) -> None:
         if self._is_over:
-            raise NoRunningTrial(
-                f"trial {self.trial_id} is over: a function must wait for its threads before it returns"
-            )
+            hint = "a function must wait for its threads before it returns"
+            raise NoRunningTrial(f"trial {self.trial_id} is over: {hint}")
 
     def _append(self, fields: str) -> None:
         self._spool.append(f"{self._who}{fields}}}")

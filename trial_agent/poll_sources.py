@@ -5,6 +5,7 @@ A spool is watched by inotify on Linux and by kqueue on macOS; elsewhere it is l
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
@@ -106,9 +107,8 @@ class InotifyWatch(FileWatch):
         """Watch this file; if the system has no free watch, set `interval` instead."""
         self._forget()
         try:
-            self._watched = self._done(
-                self._system.inotify_add_watch(self._queue, os.fsencode(path), _IN_MODIFY)
-            )
+            added = self._system.inotify_add_watch(self._queue, os.fsencode(path), _IN_MODIFY)
+            self._watched = self._done(added)
         except OSError:  # fs.inotify.max_user_watches
             self.descriptor, self.interval = None, LOOK_EVERY
         else:
@@ -116,10 +116,8 @@ class InotifyWatch(FileWatch):
 
     def clear(self) -> None:
         """Discard the notices; the file itself shows what changed."""
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self._queue, 65536)
-        except BlockingIOError:
-            pass
 
     def close(self) -> None:
         """Close the inotify instance."""
@@ -263,11 +261,9 @@ class Wake:
 
     def set(self) -> None:
         """Make the descriptor readable."""
-        try:
+        with contextlib.suppress(BlockingIOError):  # it has been readable for 65,536 calls
             if self.is_whole:
                 os.write(self._writer, b"\0")
-        except BlockingIOError:  # it has been readable for 65,536 calls
-            pass
 
     def clear(self) -> bytes:
         """Make the descriptor unreadable until the next `set`; return the bytes that were written to it."""

@@ -6,6 +6,7 @@ them. A watchdog, a process of its own, ends them when their agent dies.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -45,12 +46,9 @@ class ProcessTree:
 
     def signal_group(self, number: int) -> None:
         """Signal the process group only, at once, without looking for processes that left it."""
-        if self.group is None:
-            return
-        try:
-            os.killpg(self.group, number)
-        except (ProcessLookupError, PermissionError):  # macOS returns EPERM for a group of zombies
-            pass
+        if self.group is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter for zombies, on macOS
+                os.killpg(self.group, number)
 
     def signal_orphans(self, number: int) -> None:
         """Signal the members that left the group."""
@@ -251,10 +249,8 @@ def _environment_of(pid: int) -> bytes:
 
 
 def _signal_one(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _wait_for_any(pids: Sequence[int], timeout: float) -> None:

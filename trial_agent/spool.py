@@ -156,9 +156,8 @@ class Interpreter:
             wanted = f"the name of a folder in $PITCHPIPE_CHECKPOINTS that begins with {self._attempt}-"
             return self._problem(f"names a checkpoint {name!r:.100}: it needs {wanted}")
         if len(name) > MAX_NAME or not name.isascii() or not name.translate(_PUNCTUATION).isalnum():
-            return self._problem(
-                f"names a checkpoint {name!r:.100}: use up to {MAX_NAME} letters, digits, '.', '_', '-'"
-            )
+            wanted = f"up to {MAX_NAME} letters, digits, '.', '_', '-'"
+            return self._problem(f"names a checkpoint {name!r:.100}: use {wanted}")
         return [self.checkpoint(name, moment)]
 
     def problem(self, message: str) -> list[Event]:

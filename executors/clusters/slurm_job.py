@@ -89,9 +89,8 @@ def submit(job: SlurmJob) -> tuple[str, str]:
     Raise `SlurmError` if Slurm refuses the job, or would not requeue it: it is held until that is known.
     """
     if shutil.which("sbatch") is None:
-        raise SlurmError(
-            "there is no sbatch here: submit on a login node of the cluster, or see the script by --print"
-        )
+        hint = "submit on a login node of the cluster, or see the script by --print"
+        raise SlurmError(f"there is no sbatch here: {hint}")
     job.directory.mkdir(parents=True, exist_ok=True)
     said = _slurm(["sbatch", "--parsable", "--hold"], batch_script(job))
     number = said.strip().partition(";")[0]

@@ -61,9 +61,8 @@ class Cluster:
 def cluster_up(hosts: Sequence[str], *, port: int, python: str, ssh: Sequence[str]) -> Cluster:
     """Start Ray on all hosts; raise `ClusterError`, with nothing left running, if one of them cannot."""
     if (there := Cluster.current()) is not None:
-        raise ClusterError(
-            f"there is a cluster already, at {there.address}: end it with `pitchpipe cluster down`"
-        )
+        what = f"there is a cluster already, at {there.address}"
+        raise ClusterError(f"{what}: end it with `pitchpipe cluster down`")
     reached, token = _Hosts(tuple(ssh), python), secrets.token_hex(32)
     folder = f"/tmp/pitchpipe-cluster-{secrets.token_hex(4)}"
     _require_same_versions(reached, hosts)

@@ -170,12 +170,12 @@ class Supervisor:
     def _lease(self, message: JsonObject) -> JsonObject:
         if self._leave.is_set():
             return {"leaving": True}
-        problem = self._mismatch(message)
-        if problem is not None and self._idle.leases == 0 and not self._head.agents():
+        if (problem := self._mismatch(message)) is not None:
+            if self._idle.leases or self._head.agents():
+                hint = "wait for its experiments or run `pitchpipe ray stop`"
+                return {"error": f"{problem}; it is in use: {hint}"}
             self._leave.set()
             return {"leaving": True}
-        if problem is not None:
-            return {"error": f"{problem}; it is in use: wait for its experiments or run `pitchpipe ray stop`"}
         self._idle.lease(float(message["idle_timeout"]))
         return {"address": self._state.address, "token_path": self._state.token_path, "pid": self._state.pid}
 
@@ -320,7 +320,14 @@ def main(arguments: list[str]) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         return _clean_up(supervisor, files, temp_dir)
     os.setpgid(0, 0)  # the watchdog kills this group, which must not include the cleaner
-    state = _write_first_state(files, temp_dir, resources)
+    state = SupervisorState(
+        pid=os.getpid(),
+        created=psutil.Process().create_time(),
+        temp_dir=str(temp_dir),
+        versions=versions_here(),
+        resources=resources,
+    )
+    files.write_state(state)
     os.close(ready_writer)
     return _supervise(files, state, RayHead(temp_dir, resources), listener)
 
@@ -341,25 +348,14 @@ def _clean_up(supervisor: int, files: SupervisorFiles, temp_dir: Path) -> int:
     return code
 
 
-def _write_first_state(
-    files: SupervisorFiles, temp_dir: Path, resources: dict[str, float]
-) -> SupervisorState:
-    state = SupervisorState(
-        pid=os.getpid(),
-        created=psutil.Process().create_time(),
-        temp_dir=str(temp_dir),
-        versions=versions_here(),
-        resources=resources,
-    )
-    files.write_state(state)
-    return state
-
-
 def _supervise(files: SupervisorFiles, state: SupervisorState, head: RayHead, listener: socket.socket) -> int:
     lock = StartLock(files.lock)
     watchdog = WatchdogClient()
     try:
-        _tie_ray_to_us(watchdog, state.temp_dir)
+        # If this process is killed, a watchdog kills its Ray: some of the helpers would stay forever.
+        os.environ[_SESSION] = state.temp_dir
+        watchdog.expect(os.fsencode(f"{_SESSION}={state.temp_dir}"))
+        watchdog.watch(os.getpgid(0))
         if not asyncio.run(Supervisor(files, state, lock, head).serve(listener)):
             # A thread is still starting Ray and cannot be interrupted; the cleaner does the rest.
             os._exit(_ABANDONED)
@@ -372,13 +368,6 @@ def _supervise(files: SupervisorFiles, state: SupervisorState, head: RayHead, li
         watchdog.close()
     files.log.unlink(missing_ok=True)
     return 0
-
-
-def _tie_ray_to_us(watchdog: WatchdogClient, temp_dir: str) -> None:
-    """Have a watchdog kill this Ray if we are killed: some of its helpers would stay forever."""
-    os.environ[_SESSION] = temp_dir
-    watchdog.expect(os.fsencode(f"{_SESSION}={temp_dir}"))
-    watchdog.watch(os.getpgid(0))
 
 
 if __name__ == "__main__":

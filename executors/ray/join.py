@@ -97,9 +97,8 @@ async def _find_local() -> str:
     for address in running:
         await _probe(address)
         return address
-    raise ExecutorError(
-        "no Ray cluster runs on this machine: start one with `ray start --head`, or give host:port"
-    )
+    hint = "start one with `ray start --head`, or give host:port"
+    raise ExecutorError(f"no Ray cluster runs on this machine: {hint}")
 
 
 def _running_here() -> set[str]:

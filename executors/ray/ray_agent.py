@@ -186,7 +186,9 @@ class RayAgent:
     def _exit(self, code: int) -> None:
         """End this process: calls that wait here fail at once, which the manager sees."""
         if self._is_orphan and self._is_in_group:
-            _leave_group()
+            util: Any = importlib.import_module("ray.util")
+            if (group := util.get_current_placement_group()) is not None:
+                util.remove_placement_group(group)
         os._exit(code)
 
     def _leave_when_orphaned(self) -> None:
@@ -243,14 +245,6 @@ class _Socket:
         """Hang up: when this returns, no message of an earlier manager is handled any more."""
         self._server.close()
         self._thread.join()
-
-
-def _leave_group() -> None:
-    """Release the placement group to which this actor belongs, if any."""
-    util: Any = importlib.import_module("ray.util")
-    group = util.get_current_placement_group()
-    if group is not None:
-        util.remove_placement_group(group)
 
 
 def trial_environment(setup: AgentSetup, worker: Mapping[str, str]) -> dict[str, str]:

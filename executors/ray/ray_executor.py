@@ -179,7 +179,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             for actor in filter(None, actors):
                 kill_actor(actor)  # the others of a trial on several nodes cannot continue without it
             return None
-        return self._link(agent, [_found(actor) for actor in actors], new=False)
+        return self._link(agent, [_itself(actor) for actor in actors], new=False)
 
     def _members(self, agent: str) -> list[str]:
         """Return the names of the actors behind an agent: one on each node of its trials."""
@@ -366,5 +366,5 @@ def _make_sockets(folder: Path) -> Path | None:
     return directory
 
 
-async def _found(value: Any) -> Any:
+async def _itself(value: Any) -> Any:
     return value

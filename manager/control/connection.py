@@ -180,7 +180,9 @@ def ask_manager(folder: Path, request: ControlRequest, timeout: float = _TIMEOUT
     if length > _MAX_LINE:
         raise ControlError(f"{_TOO_LONG['error']}, this one {length:,}", "invalid")
     try:
-        with JsonConnection.to(_find(folder), timeout) as connection:
+        link = folder / "control.sock"
+        path = link.readlink() if link.is_symlink() else control_socket(folder)
+        with JsonConnection.to(path, timeout) as connection:
             answer = connection.ask_now(request, timeout)
     except EOFError:
         why = f"the manager of {folder.name} went away before it answered"
@@ -193,13 +195,6 @@ def ask_manager(folder: Path, request: ControlRequest, timeout: float = _TIMEOUT
     if "error" in answer:
         raise ControlError(answer["error"], answer.get("kind", "conflict"))
     return answer
-
-
-def _find(folder: Path) -> Path:
-    try:
-        return (folder / "control.sock").readlink()
-    except OSError:
-        return control_socket(folder)
 
 
 def manager_status(folder: Path) -> ManagerStatus:

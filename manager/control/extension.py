@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 EXTENDED = "extended, and not yet resumed"
 """The reason for which an experiment with new limits is STOPPED."""
 
-_MOST_TRIALS = 2**53 - 1
-_MOST_AT_ONCE = 1_000_000
+_MOST = {"max_trial_number": 2**53 - 1, "trial_concurrency": 1_000_000}
 _LONGEST = 1e12
 
 
@@ -207,10 +206,8 @@ def problems_of(changes: Mapping[str, Json]) -> list[str]:
 
 
 def _of(name: str, value: Json) -> Iterator[str]:
-    if name == "max_trial_number":
-        yield from _of_count(name, value, _MOST_TRIALS)
-    elif name == "trial_concurrency":
-        yield from _of_count(name, value, _MOST_AT_ONCE)
+    if name in _MOST:
+        yield from _of_count(name, value, _MOST[name])
     elif name == "max_experiment_duration":
         yield from _of_duration(name, value)
     elif name != "search_space":

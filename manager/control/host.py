@@ -201,7 +201,7 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None] | N
     with _CHANGING:
         beside = _beside(logger)
         if beside is None:
-            beside = _begin(logger, _Passing(logger) if warn is None else _Showing(logger, warn))
+            beside = _Passing(logger) if warn is None else _Showing(logger, warn)
         beside.files += 1
         logger.addHandler(file)
         logger.setLevel(min(logger.level or file.level, file.level))
@@ -231,13 +231,16 @@ class _File(RotatingFileHandler):
 
 
 class _Beside(logging.Handler):
-    """Does what the logger did before it wrote files, and remembers its settings."""
+    """Does what the logger did before it wrote files, in place of its handlers, and remembers its settings."""
 
     def __init__(self, logger: logging.Logger, level: int) -> None:
         super().__init__(level)
         self.addFilter(_escape)
         self.files = 0
         self._before = logger.level, logger.propagate
+        logger.addHandler(self)
+        logger.propagate = False
+        logger.setLevel(logging.NOTSET)
 
     def end(self, logger: logging.Logger) -> None:
         """Restore the logger's settings."""
@@ -250,8 +253,8 @@ class _Passing(_Beside):
     """Passes messages on to the program's own handlers, as if there were no file."""
 
     def __init__(self, logger: logging.Logger) -> None:
-        super().__init__(logger, logger.getEffectiveLevel())
         self._program = logger.parent if logger.propagate else None
+        super().__init__(logger, logger.getEffectiveLevel())
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._program is not None:
@@ -262,8 +265,8 @@ class _Showing(_Beside):
     """Shows warnings and errors as text."""
 
     def __init__(self, logger: logging.Logger, warn: Callable[[str], None]) -> None:
-        super().__init__(logger, logging.WARNING)
         self._warn = warn
+        super().__init__(logger, logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
         self._warn(f"{record.levelname.lower()}: {record.getMessage()}")
@@ -271,10 +274,3 @@ class _Showing(_Beside):
 
 def _beside(logger: logging.Logger) -> _Beside | None:
     return next((handler for handler in logger.handlers if isinstance(handler, _Beside)), None)
-
-
-def _begin(logger: logging.Logger, beside: _Beside) -> _Beside:
-    logger.addHandler(beside)
-    logger.propagate = False
-    logger.setLevel(logging.NOTSET)
-    return beside

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from reprlib import repr as short_repr
-from typing import Any, Literal, TypeGuard, cast
+from typing import Any, Literal, TypeGuard
 
 from ...protocol import Json, names_of, number_in
 
@@ -363,7 +363,7 @@ def as_stopper(given: Any) -> Stopper | None:
     if isinstance(given, Sequence) and not isinstance(given, str):
         return CombinedStopper(*(stopper for one in given if (stopper := as_stopper(one)) is not None))
     if callable(given):
-        return FunctionStopper(cast("Callable[[str, Result], bool]", given))
+        return FunctionStopper(given)
     raise StopperError(f"{given!r} is not a stopper, a function, or a dict of criteria")
 
 

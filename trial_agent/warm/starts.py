@@ -162,9 +162,7 @@ class Launch:
     def kind(self) -> ZygoteKind:
         """The kind of zygote that can start it; raises ValueError with the reason if none can."""
         command, _ = _split_command(self.arguments)
-        shared = (
-            (name, value) for name, value in self.environment.items() if not name.startswith(_OF_ONE_TRIAL)
-        )
+        shared = [each for each in self.environment.items() if not each[0].startswith(_OF_ONE_TRIAL)]
         return ZygoteKind(tuple(command), self.directory, tuple(shared))
 
     def packet(self) -> bytes:
@@ -319,9 +317,8 @@ def _adopting() -> Iterator[None]:
 
     system = ctypes.CDLL(None, use_errno=True)
     was = ctypes.c_int()
-    if system.prctl(_GET_CHILD_SUBREAPER, ctypes.byref(was), 0, 0, 0) or system.prctl(
-        _SET_CHILD_SUBREAPER, 1, 0, 0, 0
-    ):
+    failed = system.prctl(_GET_CHILD_SUBREAPER, ctypes.byref(was), 0, 0, 0)
+    if failed or system.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "cannot adopt processes")
     try:
         yield
