@@ -123,9 +123,9 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:
                 head = rows.fieldnames or ()
-                if len(head) == 1 and (found := {";", "\t"} & {*head[0]}):
-                    separator = found.pop()
-                    raise UnreadableSource(f"its columns are separated by {separator!r}: save it with commas")
+                if len(head) == 1 and (separators := {";", "\t"} & {*head[0]}):
+                    what = f"its columns are separated by {separators.pop()!r}"
+                    raise UnreadableSource(f"{what}: save it with commas")
                 raise UnreadableSource(f"no column has the result: name it {', '.join(names[:-1])} or value")
             has_repeats = {"sequence_id", *_OF_REPEATS} <= set(rows.fieldnames or ())
             others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS
@@ -146,7 +146,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                         for name, text in row.items()
                         if name[:6] == "final."
                     }
-                    metrics = {name: number for name, number in finals.items() if not math.isnan(number)}
+                    metrics = {name: final for name, final in finals.items() if not math.isnan(final)}
                     result = EarlierResult(parameters, loss, metrics)
                     family = row["family"] if has_repeats and not math.isnan(loss) else number
                     families.setdefault(family, []).append(result)

@@ -160,21 +160,21 @@ class _Slot:
                     return [values[name]]
         return [*self.parameter.options] if len(self.parameter.options) == 1 else []
 
-    def value(self, found: Any) -> list[Any]:
+    def value(self, given: Any) -> list[Any]:
         """Return the value that a text or number in an earlier result stands for; an empty list if there is none.
 
         An option is equal to it, or is the only one that looks like it in a table, such as `"0.1"` for 0.1.
         """
         if self.parameter.categorical:
-            forms = [_parts(found), _said(_parts(found))]
-            if isinstance(found, str):  # people write spaces around the commas of a table
-                forms += [found.strip(), _said(found.strip())]
+            forms = [_parts(given), _said(_parts(given))]
+            if isinstance(given, str):  # people write spaces around the commas of a table
+                forms += [given.strip(), _said(given.strip())]
             keys = map(identity, forms)
             return [self._options[key] for key in keys if key in self._options][:1]
-        found = _said(found)
-        if self.parameter.integer and isinstance(found, float) and found.is_integer():
-            found = int(found)
-        return [] if self.unit.fault(found) else [found]
+        given = _said(given)
+        if self.parameter.integer and isinstance(given, float) and given.is_integer():
+            given = int(given)
+        return [] if self.unit.fault(given) else [given]
 
 
 def _slots(space: SearchSpace) -> list[_Slot]:

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 class _Entry:
     value: float | None
     time: float
-    told: int = 0  # the number of its event; 0 for what an earlier attempt saved
+    number: int = 0  # that of its event; 0 for what an earlier attempt saved
 
 
 class CheckpointStore:
@@ -77,21 +77,21 @@ class CheckpointStore:
             sync(os.path.join(path, ABOUT))
             sync(path, self._synced_root)
 
-    def prune(self, told: int, confirmed: int, sent: int) -> None:
+    def prune(self, last: int, confirmed: int, sent: int) -> None:
         """Remove what need not stay, once the events of all that was admitted are in the outbox.
 
-        `told` is the number of the last event there, `confirmed` that up to which the manager has committed them,
+        `last` is the number of the last event there, `confirmed` that up to which the manager has committed them,
         and `sent` that up to which they are on their way to it.
         """
         entries = self._known()
         for name, entry in entries.items():
-            if entry.told > told:
-                entries[name] = _Entry(entry.value, entry.time, told)
+            if entry.number > last:
+                entries[name] = _Entry(entry.value, entry.time, last)
         latest_first = reversed(entries)
         ranked = sorted(latest_first, key=lambda name: self._score(entries[name]), reverse=True)
         stay = {self._restored, *ranked[: self._keeping.keep]}
-        for number in (told, sent, confirmed):
-            stay.update([name for name, entry in entries.items() if entry.told <= number][-1:])
+        for number in (last, sent, confirmed):
+            stay.update([name for name, entry in entries.items() if entry.number <= number][-1:])
         for name in [name for name in entries if name not in stay]:
             del entries[name]
             remove(os.path.join(self.folder, name))

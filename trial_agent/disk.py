@@ -50,8 +50,8 @@ def disk_error(folder: str | os.PathLike[str]) -> OSError | None:
     path = os.path.join(folder, f".space-{os.getpid()}")
     try:
         with open(path, "wb", buffering=0) as file:
-            if (written := file.write(bytes(NEEDED))) < NEEDED:
-                file.write(bytes(NEEDED - written))  # raises the reason
+            if (count := file.write(bytes(NEEDED))) < NEEDED:
+                file.write(bytes(NEEDED - count))  # raises the reason
     except OSError as error:
         return error if error.errno in _FULL else None
     finally:

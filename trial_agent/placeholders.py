@@ -124,15 +124,15 @@ def _unchanged(slot: Slot, texts: Sequence[str]) -> str:
         raise Misfit(slot, slot.why, slot.hint)
     for text in texts:
         if not text or not only.fullmatch(text):
-            raise Misfit(slot, f"{slot.why}, which would change {_shown(text)}", slot.hint)
+            raise Misfit(slot, f"{slot.why}, which would change {_excerpt(text)}", slot.hint)
     if only is NUMBER and texts[0].startswith("-"):
         return f"({texts[0]})"  # `1-{x}` must not become `1--2`
     return " ".join(texts)
 
 
-def _shown(text: str) -> str:
-    shown = repr(text)
-    return shown if len(shown) <= 40 else f"{shown[:37]}..."
+def _excerpt(text: str) -> str:
+    excerpt = repr(text)
+    return excerpt if len(excerpt) <= 40 else f"{excerpt[:37]}..."
 
 
 def _word(slot: Slot, text: str) -> str:
@@ -158,7 +158,7 @@ def _in_double(slot: Slot, text: str) -> str:
 
 def _in_ansi(slot: Slot, text: str) -> str:
     if not _PLAIN_QUOTED.fullmatch(text) or _ends_in_backslash(slot.before):
-        raise Misfit(slot, f"is in $' ', which would change {_shown(text)}", f"write '{{{slot.name}}}'")
+        raise Misfit(slot, f"is in $' ', which would change {_excerpt(text)}", f"write '{{{slot.name}}}'")
     return text
 
 
@@ -184,7 +184,7 @@ def _check_line(slot: Slot, text: str) -> None:
         return
     ends = slot.delimiter is not None and text in slot.delimiter
     if ends or "\n" in text or (slot.strips_tabs and text.startswith("\t")):
-        why = f"is in a here-document, which {_shown(text)} would end or change"
+        why = f"is in a here-document, which {_excerpt(text)} would end or change"
         raise Misfit(slot, why, "pass it as an argument, in quotes or not")
 
 

@@ -111,15 +111,15 @@ class Interpreter:
             return self.record(record, now)
         if line is None:
             return self._problem(f"is longer than {MAX_LINE} bytes")
-        return self._problem(f"is not a JSON object: {_shown(line)}") if line.strip() else []
+        return self._problem(f"is not a JSON object: {_excerpt(line)}") if line.strip() else []
 
     def record(self, record: JsonObject, now: float) -> list[Event]:
         """Return the events of one parsed line."""
         kinds = _KINDS.intersection(record)
         try:
             if len(kinds) != 1:
-                shown = _shown(json.dumps(record, separators=(",", ":")).encode())
-                return self._problem(f'needs one of "intermediate", "final" and "checkpoint": {shown}')
+                excerpt = _excerpt(json.dumps(record, separators=(",", ":")).encode())
+                return self._problem(f'needs one of "intermediate", "final" and "checkpoint": {excerpt}')
             (kind,) = kinds
             moment = _finite(record.get("time"), now)
             if kind == "checkpoint":
@@ -390,6 +390,6 @@ def _finite(number: object, otherwise: _T) -> float | _T:
         return otherwise
 
 
-def _shown(line: bytes) -> str:
+def _excerpt(line: bytes) -> str:
     text = line.decode("utf-8", "replace")
     return repr(text if len(text) <= 120 else text[:117] + "...")

@@ -94,21 +94,21 @@ def submit(job: SlurmJob) -> tuple[str, str]:
     job.directory.mkdir(parents=True, exist_ok=True)
     said = _slurm(["sbatch", "--parsable", "--hold"], batch_script(job))
     number = said.strip().partition(";")[0]
-    shown = _slurm(["scontrol", "show", "job", "--oneliner", number])
-    if re.search(r"\bRequeue=1\b", shown) is None:
+    about_job = _slurm(["scontrol", "show", "job", "--oneliner", number])
+    if re.search(r"\bRequeue=1\b", about_job) is None:
         _slurm(["scancel", number])
         raise SlurmError(
             "Slurm would not requeue the job when it is preempted or out of time (Requeue=0), so it was not started:"
             " remove the option no-requeue, or ask the administrators"
         )
-    warning = _about_partition(job, shown)
+    warning = _about_partition(job, about_job)
     _slurm(["scontrol", "release", number])
     return number, warning
 
 
-def _about_partition(job: SlurmJob, shown: str) -> str:
-    """Return a warning if the partition of a job cancels the jobs that it preempts; `shown` describes the job."""
-    match = re.search(r"\bPartition=(\S+)", shown)
+def _about_partition(job: SlurmJob, about_job: str) -> str:
+    """Return a warning if the partition of a job cancels the jobs that it preempts; `about_job` describes the job."""
+    match = re.search(r"\bPartition=(\S+)", about_job)
     partition = match[1] if match else ""
     if "PreemptMode=CANCEL" not in _slurm(["scontrol", "show", "partition", "--oneliner", partition]):
         return ""

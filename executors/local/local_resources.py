@@ -130,12 +130,12 @@ def _allowed(words: Sequence[str], cards: Sequence[Gpu]) -> Iterator[Gpu]:
     if words in (["none"], ["void"]):
         return
     singles = [single for word in words for single in _singles(word)]
-    found = [gpu for word in singles if (gpu := _named(word, cards)) is not None]
+    named = [gpu for word in singles if (gpu := _named(word, cards)) is not None]
     if len(cards) <= len(singles):  # it is applied already, and the numbers are those of the outside
         by_id = any(not word.isdigit() for word in singles)
-        yield from found if found and by_id else cards
+        yield from named if named and by_id else cards
         return
-    yield from dict.fromkeys(found)
+    yield from dict.fromkeys(named)
 
 
 def _singles(word: str) -> list[str]:
@@ -150,8 +150,8 @@ def _named(word: str, cards: Sequence[Gpu]) -> Gpu | None:
         return Gpu(zlib.crc32(word.encode()), word, word)
     if word.isdigit():
         return next((gpu for gpu in cards if gpu.index == int(word)), None)
-    found = [gpu for gpu in cards if word.startswith("GPU-") and gpu.uuid.startswith(word)]
-    return found[0] if len(found) == 1 else None
+    named = [gpu for gpu in cards if word.startswith("GPU-") and gpu.uuid.startswith(word)]
+    return named[0] if len(named) == 1 else None
 
 
 def _cards() -> Iterator[Gpu]:
@@ -161,8 +161,8 @@ def _cards() -> Iterator[Gpu]:
     rows = _nvidia_smi("--query-gpu=index,uuid")
     busy = set(_nvidia_smi("--query-compute-apps=gpu_uuid")) if rows else set()
     for row in rows:
-        if found := re.fullmatch(r"(\d+), (\S+)", row):
-            yield Gpu(int(found[1]), found[2], int(found[1]), found[2] in busy)
+        if fields := re.fullmatch(r"(\d+), (\S+)", row):
+            yield Gpu(int(fields[1]), fields[2], int(fields[1]), fields[2] in busy)
 
 
 def _nvidia_smi(query: str) -> list[str]:

@@ -361,7 +361,7 @@ def as_stopper(given: Any) -> Stopper | None:
     if isinstance(given, Mapping):
         return CriteriaStopper(given)
     if isinstance(given, Sequence) and not isinstance(given, str):
-        return CombinedStopper(*(stopper for one in given if (stopper := as_stopper(one)) is not None))
+        return CombinedStopper(*(stopper for each in given if (stopper := as_stopper(each)) is not None))
     if callable(given):
         return FunctionStopper(given)
     raise StopperError(f"{given!r} is not a stopper, a function, or a dict of criteria")
