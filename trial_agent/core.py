@@ -43,13 +43,13 @@ from .messages import (
     Kill,
     Message,
     MessageError,
+    OngoingAttempt,
     Pause,
     Ping,
     Poll,
     ReadFile,
     Reply,
     Request,
-    RunningReply,
     RunSpec,
     Shutdown,
     Start,
@@ -362,7 +362,7 @@ class Agent:
         return trial
 
 
-def _running(job: Job, pid: int | None) -> RunningReply:
+def _running(job: Job, pid: int | None) -> OngoingAttempt:
     return {"trial": job.trial, "attempt": job.attempt, "pid": pid}
 
 

@@ -124,7 +124,7 @@ class RunSpec:
 _RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experiment", "folder", "keeping"))
 
 
-class RunningReply(TypedDict):
+class OngoingAttempt(TypedDict):
     """An attempt that an agent runs; it has no process yet while it waits for its turn."""
 
     trial: str
@@ -138,7 +138,7 @@ class HelloReply(TypedDict):
     agent: str
     pid: int
     host: str
-    running: list[RunningReply]
+    running: list[OngoingAttempt]
     seen: list[tuple[str, int]]
 
 
