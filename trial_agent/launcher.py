@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..sdk import MachineError, is_of_machine, is_there
 
@@ -110,7 +110,7 @@ def started(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
     Traceback (most recent call last):
     pitchpipe.trial_agent.launcher.StartError: cannot run /bin/echo: Argument list too long
     """
-    start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+    start = cast("Callable[..., subprocess.Popen[bytes]]", subprocess.Popen)
     try:
         return start(arguments, **options)
     except OSError as error:
