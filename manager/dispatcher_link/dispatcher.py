@@ -16,14 +16,23 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...executors import Heartbeat
-from ...protocol import CommandType, Config, Frame, JsonObject, encode_frame, loads
+from ...protocol import (
+    CommandType,
+    Config,
+    ErrorMessage,
+    Frame,
+    InitializedMessage,
+    JsonObject,
+    encode_frame,
+    loads,
+)
 from ...runner import (
     DispatcherFailed,
     DispatcherReady,
@@ -295,21 +304,21 @@ class Dispatcher:
             self._heartbeat.heard()
         self._deliver(())
 
-    def _take_initialized(self, facts: Mapping[str, Any]) -> None:
-        periodical_queues = tuple(facts.get("periodical_queues", ("assessor",)))
+    def _take_initialized(self, message: InitializedMessage) -> None:
+        periodical_queues = tuple(message.get("periodical_queues", ("assessor",)))
         self._progress.periodical_queues = periodical_queues
         self._is_ready = True
-        if "protocol" in facts and self._heartbeat is not None:
+        if "protocol" in message and self._heartbeat is not None:
             self._heartbeat.start()
         wants_periodical = bool(periodical_queues)
-        any_results = tuple(facts.get("any_results", ()))
-        learns = facts.get("learns", True)
+        any_results = tuple(message.get("any_results", ()))
+        learns = message.get("learns", True)
         self._sender.is_eager = learns or wants_periodical
         self._deliver(
             [DispatcherReady(self._now(), wants_periodical, any_results, learns, cause="dispatcher")]
         )
 
-    def _take_checkpoint(self, saved: Mapping[str, Any]) -> None:
+    def _take_checkpoint(self, saved: JsonObject) -> None:
         """Note that one queue has saved its state, that the whole checkpoint is written, or that one is unusable."""
         if "unusable" in saved:
             self._misfit = saved["unusable"]
@@ -337,7 +346,7 @@ class Dispatcher:
 
     # ------------------------------------------------------------------ failures
 
-    def _take_error(self, report: dict[str, Any]) -> None:
+    def _take_error(self, report: ErrorMessage) -> None:
         failure = failure_of(report, self._now())
         was_ready = self._is_ready
         self._disown()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from ...protocol import CommandType, Frame, loads
+from ...protocol import CommandType, ErrorMessage, Frame, loads
 from ...runner import (
     DispatcherFailed,
     Event,
@@ -42,7 +41,7 @@ def meaning_of(number: int, reply: Frame, now: float) -> Event:
     return event
 
 
-def failure_of(report: dict[str, Any], now: float) -> DispatcherFailed:
+def failure_of(report: ErrorMessage, now: float) -> DispatcherFailed:
     """Return what an Error frame means."""
     return DispatcherFailed(
         now,
