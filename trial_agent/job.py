@@ -69,10 +69,8 @@ class Job(Start):
 
     def checkpoints(self) -> CheckpointStore:
         """Return the trial's checkpoints, as this attempt sees them."""
-        root = self.run.folder if self.run.synced else None
-        return CheckpointStore(
-            self.checkpoint_folder, self.attempt, self.keep, self.checkpoint, synced_root=root
-        )
+        folder, root = self.checkpoint_folder, self.run.folder if self.run.synced else None
+        return CheckpointStore(folder, self.attempt, self.keep, self.checkpoint, synced_root=root)
 
     @property
     def command(self) -> str:

@@ -75,10 +75,8 @@ def is_internal(name: str) -> bool:
 def make_group(name: str, request: Request) -> Any:
     """Reserve a bundle on each of a trial's nodes, all or none; the group outlives this process, as agents do."""
     util: Any = importlib.import_module("ray.util")
-    bundle = _amounts(request.per_node)
-    return util.placement_group(
-        [bundle] * request.nodes, strategy="STRICT_SPREAD", name=name, lifetime="detached"
-    )
+    bundles = [_amounts(request.per_node)] * request.nodes
+    return util.placement_group(bundles, strategy="STRICT_SPREAD", name=name, lifetime="detached")
 
 
 def remove_group(name: str) -> None:

@@ -131,9 +131,8 @@ class Dispatcher:
 
         `settle` commits what is pending and returns the runner.
         """
-        _log.warning(
-            "the tuner is not reproducible (%s): a new one starts and gets all results so far", reason
-        )
+        what = "a new one starts and gets all results so far"
+        _log.warning("the tuner is not reproducible (%s): %s", reason, what)
         await self._end_replaced()
         await self._start(partial(self._new_record, settle), mode="resume")
 
@@ -314,9 +313,8 @@ class Dispatcher:
         any_results = tuple(message.get("any_results", ()))
         learns = message.get("learns", True)
         self._sender.is_eager = learns or wants_periodical
-        self._deliver(
-            [DispatcherReady(self._now(), wants_periodical, any_results, learns, cause="dispatcher")]
-        )
+        ready = DispatcherReady(self._now(), wants_periodical, any_results, learns, cause="dispatcher")
+        self._deliver([ready])
 
     def _take_checkpoint(self, saved: JsonObject) -> None:
         """Note that one queue has saved its state, that the whole checkpoint is written, or that one is unusable."""
@@ -352,10 +350,8 @@ class Dispatcher:
         self._disown()
         if self._restored is not None and was_ready:  # else its plug-ins could not be loaded
             # The checkpoint may be the cause. Later ones continue it, and earlier ones were written like it.
-            path = self._restored.path
-            _log.warning(
-                "%s; it was restored from %s, so its checkpoints are left aside", failure.reason, path
-            )
+            why, path = failure.reason, self._restored.path
+            _log.warning("%s; it was restored from %s, so its checkpoints are left aside", why, path)
             self._checkpoints.forget_new()
             self._checkpoints.forget_all()
         self._deliver([failure])
