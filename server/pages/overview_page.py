@@ -390,7 +390,7 @@ def _warnings(summary: Summary, view: ExperimentView) -> list[str]:
         state = manager_status(view.folder.path)
     except ControlError as error:
         return [f"This page may be out of date: {error}."]
-    warnings, reasons = state["warnings"], state["waiting"]
+    warnings, reasons = [*state["warnings"]], state["waiting"]
     first = view.trials(TrialQuery(statuses=("WAITING",), limit=1)).trials
     if first and not summary.counts.get("RUNNING") and time.time() - first[0].created > _USUAL_WAIT:
         warnings.append(
