@@ -40,13 +40,10 @@ if TYPE_CHECKING:
         ConfigError,
         ConfigProblem,
         Finding,
-        Path,
         did_you_mean,
-        dotted,
         fold,
         nearest,
         origin_of,
-        shown,
     )
     from .root_fields import ConfigFields, Form
     from .sections import PLATFORMS, AlgorithmConfig, LocalConfig, RayConfig, camel_case

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from ..protocol import JsonObject, brief_json
 from .cross_checks import IGNORED, check_fields, check_space, check_stop, fill_defaults, free_form_note
 from .draft import draft_of
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
-from .problems import MISSING, ConfigError, ConfigProblem, Finding, did_you_mean, shown
+from .problems import MISSING, ConfigError, ConfigProblem, Finding, did_you_mean
 from .root_fields import ConfigFields
 from .source import ConfigFiles, Source, read_source
 from .starting_points import check_starting_points
@@ -88,7 +90,7 @@ class ConfigCheck(Generic[Fields]):
         self.config._form = self.draft.form
         if self.main is not None:
             given = [path for path in IGNORED if path in self.draft.origins]
-            self.config._written = {path: files.named(self.draft.origins[path]) for path in given}
+            self.config._ignored = {path: files.named(self.draft.origins[path]) for path in given}
         return self.config
 
     def check_plugins(self, checker: Checker | None = None) -> None:
@@ -116,8 +118,7 @@ class ConfigCheck(Generic[Fields]):
 
     def _check(self) -> Fields:
         fill_defaults(self.draft.values)
-        context = {"base": self.base, "check_files": not self.stored}
-        config, findings = validate_fields(self.model, self.draft.values, context)
+        config, findings = validate_fields(self.model, self.draft.values, self.base)
         self._note(findings)
         self._note(check_fields(config, self.draft, self.needs_command))
         if not self.stored:
@@ -160,7 +161,7 @@ class ConfigCheck(Generic[Fields]):
 
     def _read_space(self, config: Fields, file: FilePath) -> Fields:
         try:
-            source = read_source(file, self._shown(str(self.draft.values["search_space_file"])))
+            source = read_source(file, self._named(str(self.draft.values["search_space_file"])))
         except ConfigError as error:
             self.problems += error.problems
             self.draft.wrong.add("search_space")
@@ -173,27 +174,27 @@ class ConfigCheck(Generic[Fields]):
             return config
         return config.model_copy(update={"search_space": source.data})
 
-    def _shown(self, written: str) -> str:
-        """Return the name of the file for messages: relative in the same way as that of the main file."""
-        written = os.path.expanduser(written)
+    def _named(self, file: str) -> str:
+        """Return the name of a file for messages: relative in the same way as that of the main file."""
         folder = os.path.dirname(self.main.file) if self.main is not None else os.fspath(self.base or "")
-        return os.path.join(folder, written)
+        return os.path.join(folder, os.path.expanduser(file))
 
 
 def validate_fields(
-    model: type[Fields], values: Mapping[str, Any], context: Mapping[str, Any]
+    model: type[Fields], values: JsonObject, base: str | os.PathLike[str] | None
 ) -> tuple[Fields, list[Finding]]:
     """Return the model and the problems; a malformed top-level field gets its default."""
+    context = {"base": base}
     try:
-        return model.model_validate(dict(values), context=dict(context)), []
+        return model.model_validate(values, context=context), []
     except ValidationError as error:
         findings = [_finding(item) for item in error.errors(include_url=False)]
     wrong = {finding.path[0] for finding in findings}
     rest = {name: value for name, value in values.items() if name not in wrong}
-    return model.model_validate(rest, context=dict(context)), findings
+    return model.model_validate(rest, context=context), findings
 
 
-def _finding(error: Mapping[str, Any]) -> Finding:
+def _finding(error: ErrorDetails) -> Finding:
     path = tuple(error["loc"])
     if path[:1] == ("training_service",):
         # The union of training services adds the platform to the path.
@@ -204,7 +205,7 @@ def _finding(error: Mapping[str, Any]) -> Finding:
     return Finding(path=path, message=message, hint=hint)
 
 
-def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
+def _sentence(error: ErrorDetails) -> tuple[str, str]:
     kind, value, details = error["type"], error.get("input"), error.get("ctx", {})
     cause = details.get("error")
     if isinstance(cause, UnitError):
@@ -215,15 +216,15 @@ def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
         return "must not be empty", ""
     if kind == "literal_error":
         choices = details["expected"].replace("'", "")
-        return f"must be {choices}, not {shown(value)}", did_you_mean(value, _words(choices))
+        return f"must be {choices}, not {brief_json(value)}", did_you_mean(value, _words(choices))
     if kind in _BOUNDS:
-        return f"must be {_BOUNDS[kind].format(**details)}, not {shown(value)}", ""
+        return f"must be {_BOUNDS[kind].format(**details)}, not {brief_json(value)}", ""
     if kind in _KINDS:
         field = str(error["loc"][0])
         is_whole = len(error["loc"]) == 1 and field in _EXAMPLES
         hint = f"such as {_EXAMPLES[field]}" if is_whole else _type_hint(kind, value, field)
-        return f"must be {_KINDS[kind]}, not {shown(value)}", hint
-    return f"{error['msg']}, not {shown(value)}", ""
+        return f"must be {_KINDS[kind]}, not {brief_json(value)}", hint
+    return f"{error['msg']}, not {brief_json(value)}", ""
 
 
 def _words(choices: str) -> list[str]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..protocol import Objective, main_objective
+from ..protocol import JsonObject, Objective, Path, brief_json, format_path, main_objective
 from .draft import Draft
-from .problems import MISSING, Finding, Path, did_you_mean, dotted, shown
+from .problems import MISSING, Finding, did_you_mean
 from .root_fields import ConfigFields
 from .sections import AlgorithmConfig, LocalConfig, ObjectiveConfig, RepeatsConfig
 
@@ -27,7 +27,7 @@ IGNORED: tuple[Path, ...] = (
 """The fields that are accepted and have no effect; the last one has an effect if trials take GPUs."""
 
 
-def fill_defaults(values: dict[str, Any]) -> None:
+def fill_defaults(values: JsonObject) -> None:
     """Set the fields whose default depends on other fields: log_level and objectives.
 
     If no algorithm has an `optimize_mode`, the objectives stay unset: only a dispatcher knows the default of a class
@@ -91,7 +91,9 @@ def _check_objectives(config: ConfigFields, draft: Draft) -> list[Finding]:
     items = given if isinstance(given, list) else []
     names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
     findings = [
-        Finding(path=("objectives", index, "name"), message=f"there is another objective named {shown(name)}")
+        Finding(
+            path=("objectives", index, "name"), message=f"there is another objective named {brief_json(name)}"
+        )
         for index, name in enumerate(names)
         if name is not None and name in names[:index]
     ]
@@ -138,7 +140,9 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
         elif mode is not None and section is not None and section.name is not None:
             hint = did_you_mean(mode, DIRECTIONS)
             findings.append(
-                Finding(path=place, message=f"must be minimize or maximize, not {shown(mode)}", hint=hint)
+                Finding(
+                    path=place, message=f"must be minimize or maximize, not {brief_json(mode)}", hint=hint
+                )
             )
     return findings
 
@@ -233,7 +237,7 @@ def free_form_note(config: ConfigFields, findings: Sequence[Finding]) -> str:
     readers = ("constraints", "defaults", "initial_points", "priors", "warm_start", "stop_when")
     if not findings or config.tuner.class_name is None or any(getattr(config, name) for name in readers):
         return ""
-    why = f"{dotted(findings[0].path)}: {findings[0].message}"
+    why = f"{format_path(findings[0].path)}: {findings[0].message}"
     what = f"the search space is passed to {config.tuner.class_name} unread"
     return f"{what}, because it is not in the usual form ({why})"
 
@@ -297,8 +301,8 @@ def _names(space: Any) -> Iterator[str]:
             yield from _names(item)
 
 
-def warnings_about_ignored(config: ConfigFields, written: Mapping[Path, str]) -> Iterator[str]:
-    """Yield a warning for each field that has no effect, as the file has it `written`."""
+def warnings_about_ignored(config: ConfigFields, names: Mapping[Path, str]) -> Iterator[str]:
+    """Yield a warning for each field that has no effect; `names` are those in the file."""
     local = config.training_service if isinstance(config.training_service, LocalConfig) else None
     gpus_per_process = None if config.resources is None else config.resources.gpus_per_process
     takes_gpus = bool(config.trial_gpu_number or gpus_per_process)
@@ -311,4 +315,4 @@ def warnings_about_ignored(config: ConfigFields, written: Mapping[Path, str]) ->
     for path, given in zip(IGNORED, is_given, strict=True):
         if given:
             why = " without trial_gpu_number" if path == IGNORED[-1] else ""
-            yield f"{written.get(path, dotted(path))} has no effect{why}"
+            yield f"{names.get(path, format_path(path))} has no effect{why}"

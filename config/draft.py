@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..protocol import JsonObject, foreign, scalar_item
-from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
+from ..protocol import JsonObject, Path, brief_json, foreign, scalar_item
+from .problems import MISSING, OTHER_NAMES, Finding, did_you_mean, fold, nearest, origin_of
 from .root_fields import ConfigFields, Form
 from .sections import (
     PLATFORMS,
@@ -43,7 +43,7 @@ class Draft:
     that further checks are pointless; `notes` are what was given and has no effect.
     """
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: JsonObject = field(default_factory=dict)
     origins: dict[Path, Path] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     wrong: set[object] = field(default_factory=set)
@@ -87,7 +87,7 @@ def make_draft(data: Any, *, stored: bool = False) -> Draft:
     """
     draft = Draft()
     if not isinstance(data, Mapping):
-        what = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
+        what = "is empty" if data is None else f"must be a mapping, not {brief_json(data)}"
         draft.add((), what, "a config has lines such as trial_command: python train.py")
         draft.stopped = True
     else:
@@ -111,11 +111,11 @@ def _settle(draft: Draft) -> None:
     _training_service(draft)
 
 
-def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[str]) -> dict[str, Any]:
+def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[str]) -> JsonObject:
     """Return `data` with canonical names; `at` is the canonical path of the section."""
     names = {fold(name): name for name in fields}
     origin = draft.origin(at)
-    result: dict[str, Any] = {}
+    result: JsonObject = {}
     seen: set[str] = set()
     for key, value in data.items():
         name = names.get(fold(key)) if isinstance(key, str) else None
@@ -202,7 +202,7 @@ def _priors(draft: Draft) -> None:
         }
 
 
-def _prior(draft: Draft, value: Mapping[Any, Any], at: Path) -> dict[str, Any]:
+def _prior(draft: Draft, value: Mapping[Any, Any], at: Path) -> JsonObject:
     section = _section(draft, value, at, PriorConfig.model_fields)
     if (*at, "centre") in draft.origins:
         section.setdefault("centre", None)  # an option of a choice
@@ -219,7 +219,7 @@ def _repeats(draft: Draft) -> None:
     value = draft.values.get("repeats")
     if isinstance(value, bool):
         draft.values.pop("repeats")
-        draft.add(("repeats",), f"must be a number or a mapping, not {shown(value)}", "repeats: 5")
+        draft.add(("repeats",), f"must be a number or a mapping, not {brief_json(value)}", "repeats: 5")
     elif isinstance(value, int):
         draft.values["repeats"] = {"count": value}
     _part(draft, "repeats", RepeatsConfig)
@@ -251,7 +251,7 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
         draft.add(place, MISSING, _HINT)
     else:
         hint = did_you_mean(value, PLATFORMS) or _HINT
-        draft.add(place, f"unknown platform {shown(value)}", hint)
+        draft.add(place, f"unknown platform {brief_json(value)}", hint)
     return None
 
 
@@ -321,13 +321,13 @@ def _not_json(value: Any, path: Path) -> Finding:
     return Finding(path=path, message=f"{type(value).__name__} cannot be stored as JSON")
 
 
-def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding]) -> dict[str, Any]:
+def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding]) -> JsonObject:
     result = {}
     for key, item in value.items():
         if isinstance(key, str):
             result[str(key)] = _copy(item, (*path, key), findings)
         else:
-            findings.append(Finding(path=path, message=f"the key {shown(key)} is not text"))
+            findings.append(Finding(path=path, message=f"the key {brief_json(key)} is not text"))
     return result
 
 

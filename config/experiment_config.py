@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
+from ..protocol import Config, Path
 from .checking import ConfigCheck
 from .cross_checks import (
     warnings_about_command,
@@ -19,7 +20,7 @@ from .cross_checks import (
 from .draft import draft_of, plain
 from .overrides import read_overridden
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
-from .problems import ConfigError, ConfigProblem, Finding, Path, fold
+from .problems import ConfigError, ConfigProblem, Finding, fold
 from .root_fields import ConfigFields, Form
 from .sections import AlgorithmConfig, ObjectiveConfig, RepeatsConfig
 from .source import ConfigFiles
@@ -55,7 +56,7 @@ class ExperimentConfig(ConfigFields):
     @classmethod
     def from_dict(
         cls,
-        data: Mapping[str, Any],
+        data: Mapping[str, object],
         base_directory: str | os.PathLike[str] = ".",
         *,
         needs_command: bool = True,
@@ -78,7 +79,7 @@ class ExperimentConfig(ConfigFields):
         return check.result()
 
     @classmethod
-    def from_canonical(cls, data: Mapping[str, Any]) -> ExperimentConfig:
+    def from_canonical(cls, data: Config) -> ExperimentConfig:
         """Restore a config from its canonical form, without checking files, or raise `ConfigError`.
 
         >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "true"})
@@ -92,7 +93,7 @@ class ExperimentConfig(ConfigFields):
         """What is allowed but probably a mistake: fields without an effect, no limit, objectives without a tuner."""
         endless = [] if self._has_end() else [_ENDLESS]
         return [
-            *warnings_about_ignored(self, self._written),
+            *warnings_about_ignored(self, self._ignored),
             *self._notes,
             *warnings_about_command(self),
             *warnings_about_objectives(self.objectives),

@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .problems import ConfigError, ConfigProblem, Path, fold
+from ..protocol import Path
+from .problems import ConfigError, ConfigProblem, fold
 from .source import Source, parse_source, read_source
 
 _OPTION = "--set"
@@ -28,13 +29,13 @@ def read_overridden(file: str | os.PathLike[str], overrides: Sequence[str]) -> S
 
 
 def _set(source: Source, text: str) -> None:
-    key, equals, written = text.partition("=")
+    key, equals, value_text = text.partition("=")
     steps = key.split(".")
     if not equals or not all(steps):
         raise _error(text, "is not KEY=VALUE", "such as --set max_trial_number=5 or --set tuner.name=TPE")
-    shown = f"{_OPTION} {text}"
     # A leading > means a limit here, not the text of several lines that it begins in YAML.
-    value = parse_source(json.dumps(written) if written.startswith(">") else written, shown)
+    value_text = json.dumps(value_text) if value_text.startswith(">") else value_text
+    value = parse_source(value_text, f"{_OPTION} {text}")
     if value.problems:
         raise ConfigError(value.problems)
     if source.data is None:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
-from ..protocol import Json
-from .problems import ConfigError, ConfigProblem, Finding, Path
+from ..protocol import Json, JsonObject, Path
+from .problems import ConfigError, Finding
 
 if TYPE_CHECKING:
     from .root_fields import ConfigFields
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check", "--exp_params", "-")
 # Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.
 CHECK_TIMEOUT = 120.0
-_SECTIONS = {
-    "tuner": "tuner",
-    "assessor": "assessor",
-    "searchSpace": "search_space",
-    "constraints": "constraints",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +128,7 @@ def check_parameters(
         return PluginCheck(
             [Finding(path=("tuner",), message=f"the check of the tuner could not start: {error}")]
         )
-    reply = _reply(output)
-    if reply is None:
-        return PluginCheck([Finding(path=("tuner",), message=_failure(code, errors))])
-    problems = [_finding(item) for item in reply["problems"]]
-    return PluginCheck(problems, reply.get("directions") or {}, reply.get("warnings") or ())
+    return _read(output) or PluginCheck([Finding(path=("tuner",), message=_failure(code, errors))])
 
 
 def _text(file: IO[bytes]) -> str:
@@ -146,15 +136,16 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
-def _reply(output: str) -> Mapping[str, Any] | None:
-    """Return the last line that is a reply; plug-ins may print other lines."""
+def _read(output: str) -> PluginCheck | None:
+    """Return what the last line that is a reply says; plug-ins may print other lines."""
     for line in reversed(output.splitlines()):
         try:
-            value = json.loads(line)
+            reply = json.loads(line)
         except ValueError:
             continue
-        if isinstance(value, dict) and isinstance(value.get("problems"), list):
-            return value
+        if isinstance(reply, dict) and isinstance(reply.get("problems"), list):
+            problems = [_finding(problem) for problem in reply["problems"]]
+            return PluginCheck(problems, reply.get("directions") or {}, reply.get("warnings") or ())
     return None
 
 
@@ -164,7 +155,7 @@ def _failure(code: int, errors: str) -> str:
     return f"the check of the tuner and the assessor ended with {ended}: {last}"
 
 
-def _finding(problem: Mapping[str, Any]) -> Finding:
+def _finding(problem: JsonObject) -> Finding:
     return Finding(
         path=_path(problem.get("path") or ["tuner"]),
         message=str(problem["message"]),
@@ -178,18 +169,16 @@ def _path(steps: Sequence[Any]) -> Path:
     >>> _path(["tuner", "classArgs", "myArg"])
     ('tuner', 'class_args', 'myArg')
     """
-    section = _SECTIONS.get(steps[0], str(steps[0]))
-    if section not in ("tuner", "assessor"):
-        return (section, *steps[1:])
-    fields = [re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), str(step)) for step in steps[1:2]]
-    return (section, *fields, *steps[2:])
+    count = 2 if steps[0] in ("tuner", "assessor") else 1  # how many of them are fields
+    fields = [re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), str(step)) for step in steps[:count]]
+    return (*fields, *steps[count:])
 
 
 def tracker_classes(config: ConfigFields) -> dict[str, Callable[..., Any]]:
     """Return the class of each of the `trackers`; raise `ConfigError` for those that cannot be made."""
     classes, findings = _load_trackers(config)
     if findings:
-        raise ConfigError([ConfigProblem(path=each.path, message=each.message) for each in findings])
+        raise ConfigError.of(findings)
     return classes
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-Path = tuple[str | int, ...]
+from ..protocol import Path, format_path
+
 MISSING = "required field is missing"
 OTHER_NAMES = {
     "max_trials": "max_trial_number",
@@ -57,7 +57,7 @@ class ConfigProblem:
         return ":".join(str(part) for part in parts if part is not None)
 
     def __str__(self) -> str:
-        name = dotted(self.path)
+        name = format_path(self.path)
         # An option that sets a field names it already.
         parts = (self.location, "" if self.location == f"--set {name}" else name, self.message)
         hint = f" ({self.hint})" if self.hint else ""
@@ -70,6 +70,11 @@ class ConfigError(ValueError):
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = list(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> ConfigError:
+        """Return the error of findings in a config that came from no file."""
+        return cls([ConfigProblem(path=each.path, message=each.message, hint=each.hint) for each in findings])
 
 
 def fold(key: str) -> str:
@@ -91,32 +96,6 @@ def origin_of(path: Path, origins: Mapping[Path, Path]) -> Path:
         if path[:length] in origins:
             return origins[path[:length]] + path[length:]
     return path
-
-
-def shown(value: object) -> str:
-    """Return a value for a message: as JSON, shortened if it is long.
-
-    >>> shown("2"), shown(None)
-    ('"2"', 'null')
-    """
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = repr(value)
-    text = text.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def dotted(path: Path) -> str:
-    """Return the readable form of a path.
-
-    >>> dotted(("search_space", "lr", "_value", 1))
-    'search_space.lr._value[1]'
-    """
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return text.removeprefix(".")
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:

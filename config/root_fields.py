@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
-from ..protocol import JsonObject, Parameters
+from ..protocol import JsonObject, Parameters, brief_json
+from ..protocol import Path as ConfigPath
 from ..runner import FailureKind
-from .problems import Path as ConfigPath
-from .problems import shown
 from .sections import (
     AlgorithmConfig,
     CheckpointConfig,
@@ -54,7 +53,7 @@ DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
 
 def _experiment_type(value: Any) -> Any:
     if value != "hpo":
-        raise UnitError(f"must be hpo, not {shown(value)}", "architecture search is not supported")
+        raise UnitError(f"must be hpo, not {brief_json(value)}", "architecture search is not supported")
     return value
 
 
@@ -76,7 +75,7 @@ class Form:
         """Give words of a file the meaning that they have in this form, and return a remark if any changed."""
         return ""
 
-    def read_space(self, space: JsonObject, at: ConfigPath) -> tuple[dict[str, Any], list[str]]:
+    def read_space(self, space: JsonObject, at: ConfigPath) -> tuple[JsonObject, list[str]]:
         """Return the search space as this form means it, and remarks; `at` is its place."""
         return space, []
 
@@ -86,8 +85,8 @@ class ConfigFields(Section):
 
     _notes: tuple[str, ...] = PrivateAttr(())  # what was given and has no effect
     _form: Form = PrivateAttr(default_factory=Form)
-    # How a file writes the fields without an effect, with their lines.
-    _written: dict[tuple[str | int, ...], str] = PrivateAttr({})
+    # The names, in the file, of the fields without an effect, with their lines.
+    _ignored: dict[ConfigPath, str] = PrivateAttr({})
 
     experiment_name: str | None = Field(default=None, description="A name for your own use.")
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(
@@ -264,7 +263,7 @@ class ConfigFields(Section):
         description="The early-stopping rule; `none` stops no trial. The default is `Auto` where only time limits the"
         " experiment, else `none` ([assessors](assessors.md#the-default)).",
     )
-    trackers: dict[Literal["mlflow", "tensorboard", "wandb"], dict[str, Any]] = Field(
+    trackers: dict[Literal["mlflow", "tensorboard", "wandb"], JsonObject] = Field(
         default_factory=dict,
         description="Where else results go, with the options of each: `{wandb: {project: digits}}`;"
         " see [trackers](../use/integrations.md#trackers).",
@@ -272,9 +271,9 @@ class ConfigFields(Section):
     training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
         default=RayConfig(platform="ray"), description="Where trials run."
     )
-    shared_storage: dict[str, Any] | None = Field(default=None, description="Accepted and ignored.")
+    shared_storage: JsonObject | None = Field(default=None, description="Accepted and ignored.")
 
-    def canonical(self) -> dict[str, Any]:
+    def canonical(self) -> JsonObject:
         """Return the config as JSON with camelCase keys; `assessor` is null if the config says that there is none."""
         canonical = super().canonical()
         if self.assessor is None and "assessor" in self.model_fields_set:

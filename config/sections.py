@@ -11,9 +11,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from ..protocol import JsonObject, Objective, constraint_limits, number_in, objectives_of
+from ..protocol import (
+    JsonObject,
+    Objective,
+    Parameters,
+    brief_json,
+    constraint_limits,
+    number_in,
+    objectives_of,
+)
 from ..runner import Repeats
-from .problems import did_you_mean, shown
+from .problems import did_you_mean
 from .values import (
     UnitError,
     absolute_path,
@@ -60,7 +68,7 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    def canonical(self) -> dict[str, Any]:
+    def canonical(self) -> JsonObject:
         """Return the section as JSON with camelCase keys, without fields that are not set."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return {camel_case(name): _plain(value) for name, value in values.items() if value is not None}
@@ -106,13 +114,13 @@ class AlgorithmConfig(Section):
 def _outcome_constraint(value: Any) -> str:
     hint = 'such as "<= 20" or ">= 0.5, <= 1", in quotes'
     if not isinstance(value, str):
-        raise UnitError(f"must be text, not {shown(value)}", hint)
+        raise UnitError(f"must be text, not {brief_json(value)}", hint)
     try:
         limits = constraint_limits(value)
     except ValueError as error:
         raise UnitError(str(error), hint) from error
     if not any(map(math.isfinite, limits)):
-        raise UnitError(f"{shown(value)} is too large a number for a limit", hint)
+        raise UnitError(f"{brief_json(value)} is too large a number for a limit", hint)
     return value.strip()
 
 
@@ -149,7 +157,7 @@ def _confidence(value: Any) -> float:
     if not is_number(number) or not 0 <= number <= 1:
         words = ", ".join(_CONFIDENCES)
         hint = did_you_mean(value, _CONFIDENCES)
-        raise UnitError(f"must be {words}, or a number from 0 to 1, not {shown(value)}", hint)
+        raise UnitError(f"must be {words}, or a number from 0 to 1, not {brief_json(value)}", hint)
     return float(number)
 
 
@@ -157,7 +165,7 @@ def _earlier_search(value: Any, info: ValidationInfo) -> str:
     """Return an experiment's id or an Optuna study as it is, or the absolute path of a CSV file or a folder."""
     if not isinstance(value, str) or not value:
         raise UnitError(
-            f"must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not {shown(value)}"
+            f"must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not {brief_json(value)}"
         )
     system_text(value)
     if "://" in value:
@@ -171,7 +179,7 @@ def _earlier_search(value: Any, info: ValidationInfo) -> str:
     return str(absolute_path(value, info)) if is_path else value
 
 
-Points = Annotated[tuple[dict[str, Any], ...], BeforeValidator(as_tuple)]
+Points = Annotated[tuple[Parameters, ...], BeforeValidator(as_tuple)]
 EarlierSearches = Annotated[
     tuple[Annotated[str, BeforeValidator(_earlier_search)], ...], BeforeValidator(as_tuple)
 ]
@@ -189,7 +197,7 @@ class PriorConfig(Section):
         description="`low` (0.25), `medium`, `high` (0.75), or a number from 0 to 1.",
     )
 
-    def canonical(self) -> dict[str, Any]:
+    def canonical(self) -> JsonObject:
         """Return the section as JSON, also with null as the centre."""
         return {"centre": None, **super().canonical()}
 
@@ -237,9 +245,9 @@ def _gain_limit(value: Any) -> float | str:
         return value
     hint = did_you_mean(value, ["noise"]) or "a number in units of the objective, such as 0.001, or noise"
     if not is_number(value) or not math.isfinite(number_in(value)):
-        raise UnitError(f"must be a number or noise, not {shown(value)}", hint)
+        raise UnitError(f"must be a number or noise, not {brief_json(value)}", hint)
     if value <= 0:
-        raise UnitError(f"must be greater than 0, not {shown(value)}", hint)
+        raise UnitError(f"must be greater than 0, not {brief_json(value)}", hint)
     return float(value)
 
 
@@ -308,7 +316,7 @@ class RayConfig(Section):
     idle_timeout: Duration = Field(
         default=300.0, description="How long a private Ray keeps running after its last experiment."
     )
-    runtime_env: dict[str, Any] | None = Field(
+    runtime_env: JsonObject | None = Field(
         default=None, description="Ray's runtime environment, passed on unchanged."
     )
     reconnect_timeout: Duration = Field(

@@ -18,7 +18,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from .problems import ConfigError, ConfigProblem, Finding, Path, dotted, shown
+from ..protocol import Json, JsonObject, Path, brief_json, format_path
+from .problems import ConfigError, ConfigProblem, Finding
 
 _SLASHES = re.compile(r"(^|[\s,\[{])(//|/\*)")
 _TAG = "tag:yaml.org,2002:"
@@ -97,7 +98,7 @@ class ConfigFiles:
     def named(self, path: Path) -> str:
         """Return a path as the file writes it, with its line, for a sentence."""
         line = self._position(path, True)[1]
-        return dotted(path) + (f" (line {line})" if line else "")
+        return format_path(path) + (f" (line {line})" if line else "")
 
     def _locate(self, finding: Finding) -> ConfigProblem:
         message = finding.message
@@ -119,22 +120,22 @@ class ConfigFiles:
         return (self.main.file, *self.main.position(path, at_key))
 
 
-def read_source(file: str | os.PathLike[str], shown: str | None = None) -> Source:
-    """Read a YAML or JSON file; `shown` is its name in messages. Raises `ConfigError`."""
-    shown = os.fspath(file) if shown is None else shown
+def read_source(file: str | os.PathLike[str], name: str | None = None) -> Source:
+    """Read a YAML or JSON file; `name` is its own in messages. Raises `ConfigError`."""
+    name = os.fspath(file) if name is None else name
     try:
         with open(file, "rb") as stream:
             raw = stream.read()
-        return parse_source(raw.decode("utf-8-sig"), shown)
+        return parse_source(raw.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise _error(shown, line, 1, "is not UTF-8 text", "save the file as UTF-8") from None
+        raise _error(name, line, 1, "is not UTF-8 text", "save the file as UTF-8") from None
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
-        raise ConfigError([ConfigProblem(file=shown, message=message)]) from None
+        raise ConfigError([ConfigProblem(file=name, message=message)]) from None
 
 
-def parse_source(text: str, shown: str) -> Source:
+def parse_source(text: str, name: str) -> Source:
     """Parse YAML or JSON text; raises `ConfigError` on a syntax error.
 
     >>> source = parse_source("lr: 1e-5\\non: off", "a.yml")
@@ -143,45 +144,45 @@ def parse_source(text: str, shown: str) -> Source:
     """
     try:
         if text.lstrip()[:1] in ("{", "["):
-            return _parse_json(text, shown)
-        return _parse_yaml(text, shown)
+            return _parse_json(text, name)
+        return _parse_yaml(text, name)
     except RecursionError:
-        raise _error(shown, 1, 1, "is nested too deeply") from None
+        raise _error(name, 1, 1, "is nested too deeply") from None
     except YAMLError as error:
-        raise _yaml_error(shown, error) from None
+        raise _yaml_error(name, error) from None
 
 
 class _DuplicateKey(ValueError):
     """A JSON object has a key twice; the YAML reader then finds the place."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
     result = dict(pairs)
     if len(result) < len(pairs):
         raise _DuplicateKey
     return result
 
 
-def _parse_json(text: str, shown: str) -> Source:
+def _parse_json(text: str, name: str) -> Source:
     try:
-        return Source(file=shown, data=json.loads(text, object_pairs_hook=_unique), text=text)
+        return Source(file=name, data=json.loads(text, object_pairs_hook=_unique), text=text)
     except _DuplicateKey:
-        return _parse_yaml(_without_tabs(text), shown)
+        return _parse_yaml(_without_tabs(text), name)
     except json.JSONDecodeError as error:
-        if shown.endswith(".json"):
-            return _parse_almost_json(text, shown, error)
-    return _parse_yaml(text, shown)
+        if name.endswith(".json"):
+            return _parse_almost_json(text, name, error)
+    return _parse_yaml(text, name)
 
 
-def _parse_almost_json(text: str, shown: str, error: json.JSONDecodeError) -> Source:
+def _parse_almost_json(text: str, name: str, error: json.JSONDecodeError) -> Source:
     """Read JSON with a comma at the end, single quotes or comments with #, as NNI does; raise `ConfigError`."""
     try:
         # A comment with // would become a part of the value before it.
-        source = None if _SLASHES.search(text) else _parse_yaml(_without_tabs(text), shown)
+        source = None if _SLASHES.search(text) else _parse_yaml(_without_tabs(text), name)
     except YAMLError:
         source = None
     if source is None or source.problems:
-        raise _json_error(shown, text, error) from None
+        raise _json_error(name, text, error) from None
     return source
 
 
@@ -190,12 +191,12 @@ def _without_tabs(text: str) -> str:
     return text.replace("\t", " ")
 
 
-def _parse_yaml(text: str, shown: str) -> Source:
+def _parse_yaml(text: str, name: str) -> Source:
     node = YAML(typ="safe", pure=True).compose(text)
-    reader = _NodeReader(shown)
+    reader = _NodeReader(name)
     data = None if node is None else reader.read(node, (), node)
     return Source(
-        file=shown,
+        file=name,
         data=data,
         problems=reader.problems,
         text=text,
@@ -222,8 +223,8 @@ def _nodes_of_json(text: str) -> dict[Path, tuple[Node, Node]]:
 class _NodeReader:
     """Turns YAML nodes into plain data, and notes the nodes of each path and problems on the way."""
 
-    def __init__(self, shown: str) -> None:
-        self.shown = shown
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.nodes: dict[Path, tuple[Node, Node]] = {}
         self.problems: list[ConfigProblem] = []
         self.old_booleans: dict[Path, bool] = {}
@@ -236,7 +237,7 @@ class _NodeReader:
         self._repeats += id(node) in self._seen
         self._seen.add(id(node))
         if self._repeats > _MAX_REPEATS:
-            raise _error(self.shown, *_start(node), "is too large when its aliases are expanded")
+            raise _error(self.name, *_start(node), "is too large when its aliases are expanded")
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
         if id(node) in self._open:
@@ -254,9 +255,9 @@ class _NodeReader:
             return [self.read(item, (*path, i), item) for i, item in enumerate(node.value)]
         return self._mapping(node, path)
 
-    def _mapping(self, node: Node, path: Path) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        result: dict[str, Any] = {}
+    def _mapping(self, node: Node, path: Path) -> JsonObject:
+        merged: JsonObject = {}
+        result: JsonObject = {}
         for key, value in node.value:
             if key.tag == _TAG + "merge":
                 merged |= self._merge(value, path)
@@ -266,9 +267,9 @@ class _NodeReader:
                 result[name] = self.read(value, (*path, name), key)
         return merged | result
 
-    def _merge(self, value: Node, path: Path) -> dict[str, Any]:
+    def _merge(self, value: Node, path: Path) -> JsonObject:
         """Return the fields that `<<: *anchor` adds; in a list of anchors, the first wins."""
-        result: dict[str, Any] = {}
+        result: JsonObject = {}
         for part in reversed(value.value) if isinstance(value, SequenceNode) else [value]:
             if not isinstance(part, MappingNode):
                 self._problem(part, path, "<< must be followed by a mapping")
@@ -278,10 +279,10 @@ class _NodeReader:
             self.nodes |= own
         return result
 
-    def _key(self, key: Node, path: Path, seen: dict[str, Any]) -> str | None:
+    def _key(self, key: Node, path: Path, seen: JsonObject) -> str | None:
         if not isinstance(key, ScalarNode) or key.tag != _TAG + "str":
-            shown = key.value if isinstance(key, ScalarNode) else "a collection"
-            self._problem(key, path, f"the key {shown} is not text", "put it in quotes")
+            name = key.value if isinstance(key, ScalarNode) else "a collection"
+            self._problem(key, path, f"the key {name} is not text", "put it in quotes")
             return None
         if key.value in seen:
             line = _start(self.nodes[*path, key.value][0])[0]
@@ -301,12 +302,12 @@ class _NodeReader:
         except KeyError:
             return self._problem(node, path, f"has the tag {node.tag}, which is not supported")
         except ValueError:
-            return self._problem(node, path, f"{shown(node.value)} is not a valid {kind}")
+            return self._problem(node, path, f"{brief_json(node.value)} is not a valid {kind}")
 
     def _problem(self, node: Node, path: Path, message: str, hint: str = "") -> None:
         line, column = _start(node)
         self.problems.append(
-            ConfigProblem(file=self.shown, line=line, column=column, path=path, message=message, hint=hint)
+            ConfigProblem(file=self.name, line=line, column=column, path=path, message=message, hint=hint)
         )
 
 
@@ -334,19 +335,17 @@ def _start(node: Node) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1)
 
 
-def _error(shown: str, line: int | None, column: int | None, message: str, hint: str = "") -> ConfigError:
-    return ConfigError([ConfigProblem(file=shown, line=line, column=column, message=message, hint=hint)])
+def _error(name: str, line: int | None, column: int | None, message: str, hint: str = "") -> ConfigError:
+    return ConfigError([ConfigProblem(file=name, line=line, column=column, message=message, hint=hint)])
 
 
-def _yaml_error(shown: str, error: YAMLError) -> ConfigError:
+def _yaml_error(name: str, error: YAMLError) -> ConfigError:
     mark = error.problem_mark or error.context_mark if isinstance(error, MarkedYAMLError) else None
     if mark is None:
-        return _error(shown, None, None, f"is not valid YAML: {' '.join(str(error).split())}")
+        return _error(name, None, None, f"is not valid YAML: {' '.join(str(error).split())}")
     problem = getattr(error, "problem", None) or getattr(error, "context", None)
     hint = "YAML does not allow tabs here: use spaces" if "\\t" in str(problem) else _opened(error, mark.line)
-    return _error(
-        shown, mark.line + 1, mark.column + 1, f"is not valid YAML: {_in_words(str(problem))}", hint
-    )
+    return _error(name, mark.line + 1, mark.column + 1, f"is not valid YAML: {_in_words(str(problem))}", hint)
 
 
 # What the parser says, and what is wrong with the text.
@@ -402,7 +401,7 @@ def _opened(error: YAMLError, line: int) -> str:
     )
 
 
-def _json_error(shown: str, text: str, error: json.JSONDecodeError) -> ConfigError:
+def _json_error(name: str, text: str, error: json.JSONDecodeError) -> ConfigError:
     before = text[: error.pos].rstrip()
     follows = text[error.pos :].lstrip()[:1]
     hint = ""
@@ -413,4 +412,4 @@ def _json_error(shown: str, text: str, error: json.JSONDecodeError) -> ConfigErr
     elif follows == "'":
         hint = "JSON needs double quotes"
     message = error.msg[:1].lower() + error.msg[1:]
-    return _error(shown, error.lineno, error.colno, f"is not valid JSON: {message}", hint)
+    return _error(name, error.lineno, error.colno, f"is not valid JSON: {message}", hint)

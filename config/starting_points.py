@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..protocol import Parameters
-from .problems import Finding, Path, did_you_mean, dotted
+from ..protocol import Json, Parameters, Path, format_path
+from .problems import Finding, did_you_mean, fold
 from .root_fields import ConfigFields
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class StartingPoint:
     parameters: Parameters
 
 
-def check_starting_points(config: ConfigFields, priors: Any) -> list[Finding]:
+def check_starting_points(config: ConfigFields, priors: Json) -> list[Finding]:
     """Return the problems of defaults, initial points and priors in a valid search space.
 
     The `priors` are those that the user wrote, so that a malformed one does not hide the problems of another.
@@ -48,12 +48,12 @@ def check_starting_points(config: ConfigFields, priors: Any) -> list[Finding]:
     return findings
 
 
-def _centres(priors: Any) -> dict[str, Any]:
+def _centres(priors: Json) -> dict[str, Json]:
     given = priors.items() if isinstance(priors, Mapping) else ()
     return {name: prior["centre"] for name, prior in given if isinstance(name, str) and "centre" in prior}
 
 
-def _points(config: ConfigFields) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _points(config: ConfigFields) -> Iterator[tuple[Path, Parameters]]:
     """Yield all points with their paths in the config; the constants of the search space need not be written."""
     if config.defaults is None and not config.initial_points:
         return
@@ -77,7 +77,7 @@ def _faults(space: SearchSpace, place: Path, point: Parameters) -> list[Finding]
     ]
 
 
-def _faults_of_prior(space: SearchSpace, name: str, centre: Any) -> list[Finding]:
+def _faults_of_prior(space: SearchSpace, name: str, centre: Json) -> list[Finding]:
     """Return why a centre is not a value of any parameter of this name; branches of a choice may share one."""
     from ..search_space import unit_map
 
@@ -114,7 +114,8 @@ def _repeated(config: ConfigFields) -> Mapping[Path, Path]:
 def warnings_about_start(config: ConfigFields) -> list[str]:
     """Return what is probably a mistake: points or sources given twice, too many points, unused priors."""
     repeated = [
-        f"{dotted(place)} repeats {dotted(other)}: it runs once" for place, other in _repeated(config).items()
+        f"{format_path(place)} repeats {format_path(other)}: it runs once"
+        for place, other in _repeated(config).items()
     ]
     repeated += [
         f"warm_start names {source} {count} times: it is read once"
@@ -124,7 +125,7 @@ def warnings_about_start(config: ConfigFields) -> list[str]:
     count, most = len(starting_points(config)), config.max_trial_number
     too_many = [] if most is None or count <= most else [_too_many(count, most)]
     name = config.tuner.name
-    is_unused = config.priors and name is not None and name.replace("_", "").lower() not in _WITH_PRIORS
+    is_unused = config.priors and name is not None and fold(name) not in _WITH_PRIORS
     unused = [f"priors have no effect: the tuner {name} does not use them"] if is_unused else []
     return [*repeated, *too_many, *unused]
 

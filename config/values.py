@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..protocol import brief_json
 from ..runner import FailureKind
-from .problems import did_you_mean, shown
+from .problems import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import ValidationInfo
@@ -66,7 +67,7 @@ def parse_duration(value: Any) -> float:
     if isinstance(value, str) and _BARE_NUMBER.fullmatch(value):
         number = value.strip()
         raise UnitError(
-            f"{shown(value)} has no unit", f"write {number} without quotes for seconds, or {number}s"
+            f"{brief_json(value)} has no unit", f"write {number} without quotes for seconds, or {number}s"
         )
     return _finite(_quantity(value, _SECONDS, "a duration", hint), value, "a duration", hint)
 
@@ -89,7 +90,7 @@ def parse_memory(value: Any) -> int:
     """
     hint = "text such as 512mb, 4gb, or a whole number of bytes"
     if isinstance(value, float):
-        raise UnitError(f"must be a memory size, not {shown(value)}", hint)
+        raise UnitError(f"must be a memory size, not {brief_json(value)}", hint)
     return math.ceil(_finite(_quantity(value, _BYTES, "a memory size", hint), value, "a memory size", hint))
 
 
@@ -102,11 +103,11 @@ def parse_gpu_indices(value: Any) -> tuple[int, ...]:
     hint = 'an index, a list of them, or text such as "0,1"'
     indices = _split(value)
     if not indices or not all(isinstance(index, int) and not isinstance(index, bool) for index in indices):
-        raise UnitError(f"must be GPU indices, not {shown(value)}", hint)
+        raise UnitError(f"must be GPU indices, not {brief_json(value)}", hint)
     if min(indices) < 0:
         raise UnitError(f"GPU index {min(indices)} is negative", hint)
     if len(set(indices)) < len(indices):
-        raise UnitError(f"names a GPU twice: {shown(value)}", hint)
+        raise UnitError(f"names a GPU twice: {brief_json(value)}", hint)
     return tuple(indices)
 
 
@@ -117,7 +118,9 @@ def _quantity(value: Any, units: dict[str, int], noun: str, hint: str) -> float 
     unit = units.get(match[2].lower()) if match else None
     if match is None or unit is None:
         meant = _written_out(match, units)
-        raise UnitError(f"must be {noun}, not {shown(value)}", f"did you mean {meant}?" if meant else hint)
+        raise UnitError(
+            f"must be {noun}, not {brief_json(value)}", f"did you mean {meant}?" if meant else hint
+        )
     return float(match[1]) * unit
 
 
@@ -138,9 +141,9 @@ def _finite(number: float | int, value: Any, noun: str, hint: str) -> float:
     except OverflowError:
         amount = math.inf
     if not math.isfinite(amount):
-        raise UnitError(f"must be {noun}, not {shown(value)}", hint)
+        raise UnitError(f"must be {noun}, not {brief_json(value)}", hint)
     if amount < 0:
-        raise UnitError(f"must not be negative, but is {shown(value)}", hint)
+        raise UnitError(f"must not be negative, but is {brief_json(value)}", hint)
     return amount
 
 
@@ -152,19 +155,21 @@ def _split(value: Any) -> Sequence[Any]:
 
 
 def absolute_path(value: Any, info: ValidationInfo) -> Path:
-    """Return the absolute path; relative ones start from the folder `info.context["base"]`."""
+    """Return the absolute path; relative ones start from the folder of the config."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise UnitError(f"must be a path, not {shown(value)}")
+        raise UnitError(f"must be a path, not {brief_json(value)}")
     text = os.path.expanduser(system_text(os.fspath(value)))
     first = text.partition(os.sep)[0]
     # A default is a `Path`; it is not used where there is no home directory.
     if first == "~" and isinstance(value, str):
         raise UnitError(
-            f"there is no home directory for {shown(value)}", "set HOME, or write an absolute path"
+            f"there is no home directory for {brief_json(value)}", "set HOME, or write an absolute path"
         )
     if first.startswith("~") and isinstance(value, str):
-        raise UnitError(f"there is no user {first[1:]}, named by {shown(value)}", "write an absolute path")
-    base = (info.context or {}).get("base")
+        raise UnitError(
+            f"there is no user {first[1:]}, named by {brief_json(value)}", "write an absolute path"
+        )
+    base = _base(info)
     if base is None:
         return Path(text)
     joined = os.path.join(base, text)
@@ -191,7 +196,7 @@ def system_text(text: str) -> str:
 def directory_path(value: Any, info: ValidationInfo) -> Path:
     """Return the absolute path of a folder, which must exist unless the config is a stored one."""
     path = absolute_path(value, info)
-    if _are_files_checked(info) and not os.path.isdir(path):
+    if _base(info) is not None and not os.path.isdir(path):
         raise UnitError(f"no such directory: {path}")
     return path
 
@@ -199,7 +204,7 @@ def directory_path(value: Any, info: ValidationInfo) -> Path:
 def file_path(value: Any, info: ValidationInfo) -> Path:
     """Return the absolute path of a file, which must exist unless the config is a stored one."""
     path = absolute_path(value, info)
-    if _are_files_checked(info) and not os.path.isfile(path):
+    if _base(info) is not None and not os.path.isfile(path):
         raise UnitError(f"no such file: {path}")
     return path
 
@@ -207,19 +212,20 @@ def file_path(value: Any, info: ValidationInfo) -> Path:
 def working_directory(value: Any, info: ValidationInfo) -> Path:
     """Return the absolute path of a folder, which is made when it is needed."""
     path = absolute_path(value, info)
-    if _are_files_checked(info) and os.path.exists(path) and not os.path.isdir(path):
+    if _base(info) is not None and os.path.exists(path) and not os.path.isdir(path):
         raise UnitError(f"is not a directory: {path}")
     return path
 
 
-def _are_files_checked(info: ValidationInfo) -> bool:
-    return bool((info.context or {}).get("check_files"))
+def _base(info: ValidationInfo) -> str | os.PathLike[str] | None:
+    """Return the folder that relative paths start from; None in a stored config, whose files are not checked."""
+    return (info.context or {}).get("base")
 
 
 def gpu_number(value: Any) -> Any:
     """Return a number of GPUs; only one GPU can be shared."""
     if isinstance(value, float) and value > 1 and value != int(value):
-        raise UnitError(f"must be a whole number or less than 1, not {shown(value)}")
+        raise UnitError(f"must be a whole number or less than 1, not {brief_json(value)}")
     return value
 
 
@@ -237,7 +243,7 @@ def as_tuple(value: Any) -> Any:
 def environment_name(name: str) -> str:
     """Return the name of an environment variable, or raise `UnitError`."""
     if not name or "=" in name or "\0" in name:
-        raise UnitError(f"{shown(name)} is not the name of an environment variable")
+        raise UnitError(f"{brief_json(name)} is not the name of an environment variable")
     return system_text(name)
 
 
@@ -252,19 +258,20 @@ def max_failures(value: Any) -> Any:
     if not isinstance(value, Mapping):
         if not _is_count(value):
             raise UnitError(
-                f"must be an integer of at least 0, -1 for no limit, or a mapping, not {shown(value)}", hint
+                f"must be an integer of at least 0, -1 for no limit, or a mapping, not {brief_json(value)}",
+                hint,
             )
         return value
     for kind, count in value.items():
         if not isinstance(kind, str) or kind.upper() not in FailureKind.__members__:
             known = ", ".join(FailureKind)
             raise UnitError(
-                f"{shown(kind)} is not a kind of failure",
+                f"{brief_json(kind)} is not a kind of failure",
                 did_you_mean(str(kind).upper(), FailureKind.__members__) or f"the kinds are {known}",
             )
         if not _is_count(count):
             raise UnitError(
-                f"{kind} must be an integer of at least 0, or -1 for no limit, not {shown(count)}", hint
+                f"{kind} must be an integer of at least 0, or -1 for no limit, not {brief_json(count)}", hint
             )
     return {kind.upper(): count for kind, count in value.items()}
 

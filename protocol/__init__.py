@@ -1,4 +1,4 @@
-"""What crosses a process boundary: commands, frames, JSON and metrics. No I/O, no threads, no clock."""
+"""What crosses a process boundary: commands, frames, JSON and metrics; what messages are made of. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from .json_types import Config, Json, JsonObject, Parameters
     from .lazy import foreign
+    from .message_parts import Path, brief, brief_json, cut, format_path
     from .metrics import metric_value, names_of, number_in, scalar_item, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
     from .payloads import (

@@ -12,14 +12,14 @@ import ast
 import math
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from keyword import iskeyword
 from numbers import Real
 from typing import Any
 
-from ..protocol import Parameters
-from .problems import Problem, nearest, show
+from ..protocol import Parameters, brief
+from .problems import Problem, nearest
 
 MAX_LENGTH = 1000  # characters
 MAX_DEPTH = 100  # levels of the syntax tree; a + b + c has three
@@ -27,8 +27,7 @@ _MAX_BITS = 4096  # of an integer power
 _MAX_DIGITS = 300  # second argument of round()
 _ROUNDING = 1e-14  # of numbers that count as equal, such as 0.1 * 3 and 0.3
 
-Point = Mapping[str, Any]
-Run = Callable[[Point], Any]
+Run = Callable[[Parameters], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Constraint:
     text: str
     run: Run
 
-    def holds(self, point: Point) -> bool:
+    def holds(self, point: Parameters) -> bool:
         """Return whether a point meets the condition; one on an inactive parameter is met.
 
         Raise `ExpressionError` if the condition cannot be evaluated at this point (such as a division by zero).
@@ -50,7 +49,7 @@ class Constraint:
         except (ArithmeticError, TypeError, ValueError) as error:
             raise ExpressionError(str(error)) from error
 
-    def met(self, point: Point) -> bool:
+    def met(self, point: Parameters) -> bool:
         """Return whether a point meets the condition; one that cannot be evaluated is not met."""
         try:
             return self.holds(point)
@@ -68,13 +67,13 @@ def read_constraints(constraints: Any, names: Names) -> tuple[tuple[Constraint, 
     if not isinstance(constraints, list | tuple):
         hint = "put it in a list" if isinstance(constraints, str) else ""
         return (), [
-            Problem(("constraints",), f"expected a list of conditions, not {show(constraints)}", hint)
+            Problem(("constraints",), f"expected a list of conditions, not {brief(constraints)}", hint)
         ]
     read: list[Constraint] = []
     problems: list[Problem] = []
     for i, text in enumerate(constraints):
         if not isinstance(text, str):
-            problems.append(Problem(("constraints", i), f"a condition is a string, not {show(text)}"))
+            problems.append(Problem(("constraints", i), f"a condition is a string, not {brief(text)}"))
             continue
         run, faults = parse_expression(text, names)
         read.append(Constraint(text, run))
@@ -160,7 +159,7 @@ def _syntax_hint(text: str, names: Names) -> str:
     return "use == to compare" if "=" in text and "==" not in text else ""
 
 
-def _nothing(_: Point) -> Any:
+def _nothing(_: Parameters) -> Any:
     return None
 
 
@@ -207,7 +206,7 @@ class _Translator:
     def constant(self, node: ast.Constant, _depth: int) -> Run:
         value = node.value
         if value is not None and not isinstance(value, bool | int | float | str):
-            return self.problem(f"{show(value)} is not allowed in a constraint")
+            return self.problem(f"{brief(value)} is not allowed in a constraint")
         return lambda _: value
 
     def sequence(self, node: ast.List | ast.Tuple | ast.Set, depth: int) -> Run:
@@ -236,7 +235,7 @@ class _Translator:
     def parameter(self, name: str) -> Run:
         keys = self.names.find(name)
         if keys is None:
-            return self.problem(f"there is no parameter {show(name)}", self._meant(name))
+            return self.problem(f"there is no parameter {brief(name)}", self._meant(name))
         return lambda point: _look_up(point, keys)
 
     def _meant(self, name: str) -> str:
@@ -264,7 +263,7 @@ class _Translator:
         *first, last = [self.translate(operand, depth) for operand in node.values]
         decisive = isinstance(node.op, ast.Or)
 
-        def run(point: Point) -> Any:
+        def run(point: Parameters) -> Any:
             for operand in first:
                 value = operand(point)
                 if bool(value) is decisive:
@@ -282,7 +281,7 @@ class _Translator:
                 return self.problem("`is` is not allowed in a constraint", "use ==")
             steps.append((comparison, self.translate(operand, depth)))
 
-        def run(point: Point) -> bool:
+        def run(point: Parameters) -> bool:
             left = first(point)
             for comparison, operand in steps:
                 right = operand(point)
@@ -308,7 +307,7 @@ class _Translator:
         return lambda point: operation(*[argument(point) for argument in arguments])
 
 
-def _look_up(point: Point, keys: tuple[str, ...]) -> Any:
+def _look_up(point: Parameters, keys: tuple[str, ...]) -> Any:
     """Return the value of a parameter; for a nested choice, its `_name`."""
     value: Any = point
     for key in keys:
@@ -321,17 +320,17 @@ def _look_up(point: Point, keys: tuple[str, ...]) -> Any:
 def _numeric(value: Any) -> Any:
     """Return a number, refuse anything else: `*` and `%` on strings could make strings of any size."""
     if not isinstance(value, Real):
-        raise ExpressionError(f"{show(value)} is not a number")
+        raise ExpressionError(f"{brief(value)} is not a number")
     return value
 
 
 def _power(base: Any, exponent: Any) -> Any:
     whole = isinstance(base, int) and isinstance(exponent, int)
     if whole and exponent > 0 and base.bit_length() * exponent > _MAX_BITS:
-        raise ExpressionError(f"{show(base)} ** {show(exponent)} is too large")
+        raise ExpressionError(f"{brief(base)} ** {brief(exponent)} is too large")
     result = base**exponent
     if isinstance(result, complex):
-        raise ExpressionError(f"{show(base)} ** {show(exponent)} is not a real number")
+        raise ExpressionError(f"{brief(base)} ** {brief(exponent)} is not a real number")
     return result
 
 
@@ -341,13 +340,13 @@ def _abs(value: Any) -> Any:
 
 def _sum(values: Any) -> Any:
     if not isinstance(values, list):
-        raise ExpressionError(f"sum() needs a list, not {show(values)}")
+        raise ExpressionError(f"sum() needs a list, not {brief(values)}")
     return sum(_numeric(value) for value in values)
 
 
 def _round(value: Any, digits: Any = None) -> Any:
     if digits is not None and not (isinstance(digits, int) and abs(digits) <= _MAX_DIGITS):
-        raise ExpressionError(f"{show(digits)} is not a number of digits")
+        raise ExpressionError(f"{brief(digits)} is not a number of digits")
     return round(_numeric(value), digits)
 
 

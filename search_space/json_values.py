@@ -7,7 +7,8 @@ from collections.abc import Hashable
 from numbers import Real
 from typing import Any, cast
 
-from .problems import Path, Problem, show
+from ..protocol import Path, brief
+from .problems import Problem
 
 MAX_DEPTH = 64  # levels of nesting of lists, objects and choices
 
@@ -18,7 +19,9 @@ def json_problems(value: Any, path: Path, depth: int = 0) -> list[Problem]:
         return [Problem(path, f"nested more than {MAX_DEPTH} levels deep")]
     if isinstance(value, dict):
         problems = [
-            Problem(path, f"the key {show(key)} is not a string") for key in value if not isinstance(key, str)
+            Problem(path, f"the key {brief(key)} is not a string")
+            for key in value
+            if not isinstance(key, str)
         ]
         items = [(key, item) for key, item in value.items() if isinstance(key, str)]
         return problems + [p for key, item in items for p in json_problems(item, (*path, key), depth + 1)]
@@ -26,7 +29,7 @@ def json_problems(value: Any, path: Path, depth: int = 0) -> list[Problem]:
         return [p for i, item in enumerate(value) for p in json_problems(item, (*path, i), depth + 1)]
     if value is None or type(value) in (str, bool, int, float):
         return []
-    return [Problem(path, f"{show(value)} ({type(value).__name__}) is not a JSON value", _json_hint(value))]
+    return [Problem(path, f"{brief(value)} ({type(value).__name__}) is not a JSON value", _json_hint(value))]
 
 
 def _json_hint(value: Any) -> str:

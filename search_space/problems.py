@@ -9,10 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Path = tuple[str | int, ...]
-_HUGE = 1e300  # no end of a range that anybody means
+from ..protocol import Path, format_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +42,6 @@ class SearchSpaceError(ValueError):
         return "\n".join(map(str, self.problems))
 
 
-def format_path(path: Path) -> str:
-    """Return a path as text.
-
-    >>> format_path(("layer", "_value", 0, "kernel"))
-    'layer._value[0].kernel'
-    """
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
-
-
 def nearest(word: object, words: Iterable[str]) -> str:
     """Return a hint that names the most similar of `words`, or an empty string.
 
@@ -62,33 +50,3 @@ def nearest(word: object, words: Iterable[str]) -> str:
     """
     matches = difflib.get_close_matches(str(word)[:100], list(words), n=1)
     return f"did you mean {matches[0]!r}?" if matches else ""
-
-
-def spec_hint(spec: object) -> str:
-    """Return what to write in place of a parameter that is not an object.
-
-    >>> spec_hint(["relu", "tanh"])
-    'for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...])'
-    """
-    if isinstance(spec, list | tuple):
-        if len(spec) == 2 and all(type(end) in (int, float) and abs(end) < _HUGE for end in spec):
-            low, high = sorted(spec)
-            spelled = f'{{"_type": "uniform", "_value": [{low}, {high}]}}, in Python pitchpipe.uniform({low}, {high})'
-            return f'for a range write {spelled}; for two options "choice"'
-        return 'for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...])'
-    if spec is None:
-        return 'for a constant write {"_type": "choice", "_value": [null]}'
-    return ""
-
-
-def show(value: Any) -> str:
-    """Return a short `repr` of a value, for a message.
-
-    >>> show("a" * 100)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
-    """
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # a cycle, or an integer too long to print
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= 40 else f"{text[:37]}..."

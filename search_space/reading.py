@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocol import Config, Json, Parameters
+from ..protocol import Config, Json, Parameters, Path, brief
 from .json_values import MAX_DEPTH, identity, json_problems, number, plain_copy
 from .parameter import NUMERIC, TYPES, Kind, Parameter, dotted
-from .problems import Path, Problem, nearest, show, spec_hint
+from .problems import Problem, nearest
 from .units import MAX_LOG, grid_range
 
 MAX_STEPS = 2**40  # multiples of q: beyond it doubles in the unit cube cannot tell neighbours apart
 MAX_INTEGER = 2**49  # bounds of randint, for the same reason; those of lograndint end at MAX_STEPS
 Parent = tuple[int, int] | None
+_HUGE = 1e300  # no end of a range that anybody means
 _SYNONYMS = {
     "categorical": "choice",
     "int": "randint",
@@ -38,7 +39,7 @@ def read(space: Any) -> tuple[tuple[Parameter, ...], frozenset[str], list[Proble
         reader.read_group(space, (), (), None)
     else:
         hint = 'write {"lr": {"_type": "loguniform", "_value": [0.0001, 0.1]}}'
-        reader.problem((), f"a search space is an object of parameters, not {show(space)}", hint)
+        reader.problem((), f"a search space is an object of parameters, not {brief(space)}", hint)
     return tuple(reader.parameters), frozenset(reader.unread), reader.problems
 
 
@@ -79,7 +80,7 @@ class _Reader:
             if parent is not None and name == "_name":
                 continue
             if not isinstance(name, str):
-                self.problem(path, f"the parameter name {show(name)} is not a string", "put it in quotes")
+                self.problem(path, f"the parameter name {brief(name)} is not a string", "put it in quotes")
             elif not name:
                 self.problem(path, "a parameter has an empty name")
             else:
@@ -93,7 +94,9 @@ class _Reader:
         if isinstance(spec, str | int | float):  # a constant
             spec = {"_type": "choice", "_value": [spec]}
         if not isinstance(spec, dict):
-            self.problem(path, f"expected an object with _type and _value, not {show(spec)}", spec_hint(spec))
+            self.problem(
+                path, f"expected an object with _type and _value, not {brief(spec)}", _spec_hint(spec)
+            )
             return
         self.check_keys(spec, path)
         type_name, values = spec.get("_type"), spec.get("_value")
@@ -101,15 +104,34 @@ class _Reader:
         if "_value" not in spec:
             return
         if not isinstance(values, list | tuple):
-            self.problem((*path, "_value"), f"_value must be a list, not {show(values)}")
+            self.problem((*path, "_value"), f"_value must be a list, not {brief(values)}")
         elif known and type_name == "choice":
             self.read_choice(name, list(values), (*path, "_value"), key, parent)
         elif known:
-            fields, problems = _read_numbers(str(type_name), list(values), (*path, "_value"))
-            self.problems += problems
-            self.parameters.append(
-                Parameter(key=key, name=name, type=str(type_name), parent=parent, **fields)
+            self.read_numbers(name, str(type_name), values, (*path, "_value"), key, parent)
+
+    def read_numbers(
+        self, name: str, type_name: str, values: Sequence[Any], path: Path, key: Path, parent: Parent
+    ) -> None:
+        """Read a parameter whose values are numbers; it has no bounds if there are problems."""
+        kind = NUMERIC[type_name]
+        problems = _problems_of_numbers(type_name, kind, values, path)
+        self.problems += problems
+        numbers = {} if problems else _numbers(kind, values)
+        self.parameters.append(
+            Parameter(
+                key=key,
+                name=name,
+                type=type_name,
+                parent=parent,
+                low=numbers.get("low"),
+                high=numbers.get("high"),
+                mu=numbers.get("mu"),
+                sigma=numbers.get("sigma"),
+                q=numbers.get("q"),
+                size=_size(kind, numbers) if numbers else None,
             )
+        )
 
     def check_keys(self, spec: dict[Any, Any], path: Path) -> None:
         unknown = [key for key in spec if key not in ("_type", "_value")]
@@ -123,7 +145,7 @@ class _Reader:
                 )
                 unknown = [key for key in unknown if key not in similar]
         for key in unknown:
-            self.problem(path, f"unknown key {show(key)}", "a parameter has _type and _value, nothing else")
+            self.problem(path, f"unknown key {brief(key)}", "a parameter has _type and _value, nothing else")
 
     def check_type(self, type_name: Any, path: Path) -> bool:
         if isinstance(type_name, str) and type_name in TYPES:
@@ -132,7 +154,7 @@ class _Reader:
         synonym = _SYNONYMS.get(word, word if word in TYPES else "")
         hint = f"did you mean {synonym!r}?" if synonym else nearest(word, TYPES)
         self.problem(
-            (*path, "_type"), f"unknown type {show(type_name)}", hint or f"known types: {', '.join(TYPES)}"
+            (*path, "_type"), f"unknown type {brief(type_name)}", hint or f"known types: {', '.join(TYPES)}"
         )
         return False
 
@@ -165,12 +187,12 @@ class _Reader:
         for i, label in enumerate(names):
             here = (*path, i, "_name")
             if isinstance(label, dict | list | tuple) or json_problems(label, here):
-                self.problem(here, f"_name must be a string, not {show(label)}")
+                self.problem(here, f"_name must be a string, not {brief(label)}")
                 continue
             first = seen.setdefault(identity(label), i)
             if first != i:
                 self.problem(
-                    here, f"the name {show(label)} is already that of option {first}", "give each its own"
+                    here, f"the name {brief(label)} is already that of option {first}", "give each its own"
                 )
         return [None if isinstance(label, dict | list | tuple) else label for label in names]
 
@@ -189,6 +211,23 @@ class _Reader:
         return sound
 
 
+def _spec_hint(spec: object) -> str:
+    """Return what to write in place of a parameter that is not an object.
+
+    >>> _spec_hint(["relu", "tanh"])
+    'for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...])'
+    """
+    if isinstance(spec, list | tuple):
+        if len(spec) == 2 and all(type(end) in (int, float) and abs(end) < _HUGE for end in spec):
+            low, high = sorted(spec)
+            spelled = f'{{"_type": "uniform", "_value": [{low}, {high}]}}, in Python pitchpipe.uniform({low}, {high})'
+            return f'for a range write {spelled}; for two options "choice"'
+        return 'for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...])'
+    if spec is None:
+        return 'for a constant write {"_type": "choice", "_value": [null]}'
+    return ""
+
+
 def _holds_parameters(value: Any) -> bool:
     """Return whether there is a parameter in an option of a plain choice, where nothing would sample it."""
     if isinstance(value, dict):
@@ -196,23 +235,25 @@ def _holds_parameters(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(_holds_parameters, value))
 
 
-def _read_numbers(type_name: str, values: list[Any], path: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the Parameter fields of this numeric type, and all problems (no fields if there are any)."""
-    kind = NUMERIC[type_name]
+def _problems_of_numbers(type_name: str, kind: Kind, values: Sequence[Any], path: Path) -> list[Problem]:
+    """Return what is wrong with the numbers of a type; they are compared only if each is sound."""
     problems = _problems_of_length(type_name, kind, values, path)
     for i, value in enumerate(values):
         problems += _problems_of_number(type_name, kind, value, (*path, i))
-    if problems:
-        return {}, problems
-    fields = dict(zip(kind.arguments, values, strict=True))
-    problems = _problems_of_fields(type_name, kind, fields, path)
-    if problems:
-        return {}, problems
-    fields = {name: value if kind.integer else float(value) for name, value in fields.items()}
-    return fields | {"size": _size(kind, fields)}, []
+    return problems or _problems_of_fields(
+        type_name, kind, dict(zip(kind.arguments, values, strict=True)), path
+    )
 
 
-def _problems_of_length(type_name: str, kind: Kind, values: list[Any], path: Path) -> list[Problem]:
+def _numbers(kind: Kind, values: Sequence[float]) -> dict[str, float]:
+    """Return sound numbers by their names."""
+    return {
+        name: value if kind.integer else float(value)
+        for name, value in zip(kind.arguments, values, strict=True)
+    }
+
+
+def _problems_of_length(type_name: str, kind: Kind, values: Sequence[Any], path: Path) -> list[Problem]:
     if len(values) == len(kind.arguments):
         return []
     form = f"[{', '.join(kind.arguments)}]"
@@ -222,11 +263,11 @@ def _problems_of_length(type_name: str, kind: Kind, values: list[Any], path: Pat
 
 def _problems_of_number(type_name: str, kind: Kind, value: Any, path: Path) -> list[Problem]:
     if isinstance(value, str):
-        return [Problem(path, f"{show(value)} is a string, not a number", _string_hint(value))]
+        return [Problem(path, f"{brief(value)} is a string, not a number", _string_hint(value))]
     plain = number(value)
     if plain is None or type(value) not in (int, float):
         finite = " finite" if isinstance(value, int | float) and not isinstance(value, bool) else ""
-        return [Problem(path, f"{show(value)} is not a{finite} number")]
+        return [Problem(path, f"{brief(value)} is not a{finite} number")]
     if not kind.integer:
         return []
     limit = MAX_STEPS if kind.log else MAX_INTEGER
@@ -236,7 +277,7 @@ def _problems_of_number(type_name: str, kind: Kind, value: Any, path: Path) -> l
         hint = f"write {int(value)}" if whole else f"use {fractions} for fractions"
         return [Problem(path, f"{type_name} needs integers, not {value!r}", hint)]
     if abs(value) > limit:
-        return [Problem(path, f"{show(value)} is beyond the limit of {limit} for {type_name}")]
+        return [Problem(path, f"{brief(value)} is beyond the limit of {limit} for {type_name}")]
     return []
 
 
@@ -254,10 +295,10 @@ def _string_hint(text: str) -> str:
     return f"write {text.strip()} without quotes"
 
 
-def _problems_of_fields(type_name: str, kind: Kind, fields: dict[str, Any], path: Path) -> list[Problem]:
+def _problems_of_fields(type_name: str, kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
     problems = []
     if "q" in fields and fields["q"] <= 0:
-        problems.append(Problem((*path, 2), f"q must be greater than 0, not {show(fields['q'])}"))
+        problems.append(Problem((*path, 2), f"q must be greater than 0, not {brief(fields['q'])}"))
     if kind.normal:
         problems += _problems_of_bell(kind, fields, path)
     else:
@@ -267,31 +308,31 @@ def _problems_of_fields(type_name: str, kind: Kind, fields: dict[str, Any], path
     return problems
 
 
-def _problems_of_bell(kind: Kind, fields: dict[str, Any], path: Path) -> list[Problem]:
+def _problems_of_bell(kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
     mu, sigma = fields["mu"], fields["sigma"]
     problems = []
     if sigma <= 0:
-        problems.append(Problem((*path, 1), f"sigma must be greater than 0, not {show(sigma)}"))
+        problems.append(Problem((*path, 1), f"sigma must be greater than 0, not {brief(sigma)}"))
     if kind.log and abs(mu) > MAX_LOG:
         hint = "mu and sigma are those of the logarithm of the value"
         problems.append(
-            Problem((*path, 0), f"mu must be from {-MAX_LOG:g} to {MAX_LOG:g}, not {show(mu)}", hint)
+            Problem((*path, 0), f"mu must be from {-MAX_LOG:g} to {MAX_LOG:g}, not {brief(mu)}", hint)
         )
     elif not math.isfinite(abs(float(mu)) + 10 * float(sigma)):
         problems.append(Problem(path, "mu and sigma are too large"))
     return problems
 
 
-def _problems_of_bounds(type_name: str, kind: Kind, fields: dict[str, Any], path: Path) -> list[Problem]:
+def _problems_of_bounds(type_name: str, kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
     low, high = fields["low"], fields["high"]
     problems = []
     for i, bound in enumerate((low, high) if kind.log else ()):
         if bound <= 0:
             hint = "use a small positive number" if bound == 0 else ""
-            problems.append(Problem((*path, i), f"{type_name} needs bounds > 0, not {show(bound)}", hint))
+            problems.append(Problem((*path, i), f"{type_name} needs bounds > 0, not {brief(bound)}", hint))
     if low > high:
-        message = f"low {show(low)} is greater than high {show(high)}"
-        problems.append(Problem(path, message, f"swap them: [{show(high)}, {show(low)}]"))
+        message = f"low {brief(low)} is greater than high {brief(high)}"
+        problems.append(Problem(path, message, f"swap them: [{brief(high)}, {brief(low)}]"))
     elif kind.integer and low == high:
         hint = f"the upper bound is exclusive: write [{low}, {low + 1}] for the one value {low}"
         problems.append(Problem(path, f"{type_name} from {low} to {high} is empty", hint))
@@ -300,7 +341,7 @@ def _problems_of_bounds(type_name: str, kind: Kind, fields: dict[str, Any], path
     return problems
 
 
-def _problems_of_steps(kind: Kind, fields: dict[str, Any], path: Path) -> list[Problem]:
+def _problems_of_steps(kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
     q = float(fields["q"])
     if kind.normal and kind.log:
         furthest = math.exp(fields["mu"])
@@ -311,7 +352,7 @@ def _problems_of_steps(kind: Kind, fields: dict[str, Any], path: Path) -> list[P
     # Written as a product, so that a tiny q does not overflow.
     if furthest <= q * MAX_STEPS:
         return []
-    return [Problem((*path, 2), f"q {show(fields['q'])} is too small for values up to {furthest:g}")]
+    return [Problem((*path, 2), f"q {brief(fields['q'])} is too small for values up to {furthest:g}")]
 
 
 def _size(kind: Kind, fields: dict[str, float]) -> int | None:

@@ -6,12 +6,11 @@ They check nothing: a space is checked as a whole, so that problems are shown wi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-Spec = dict[str, Any]
+from ..protocol import Json, JsonObject
 
 
-def choice(options: Iterable[Any]) -> Spec:
+def choice(options: Iterable[Json]) -> JsonObject:
     """Return a parameter with one of these options; dicts with a `_name` may hold parameters of their own.
 
     >>> choice(["relu", "tanh"])
@@ -20,7 +19,7 @@ def choice(options: Iterable[Any]) -> Spec:
     return _spec("choice", *options)
 
 
-def randint(low: int, high: int) -> Spec:
+def randint(low: int, high: int) -> JsonObject:
     """Return a parameter with the integers from `low` to `high` - 1.
 
     >>> randint(1, 5)
@@ -29,7 +28,7 @@ def randint(low: int, high: int) -> Spec:
     return _spec("randint", low, high)
 
 
-def lograndint(low: int, high: int) -> Spec:
+def lograndint(low: int, high: int) -> JsonObject:
     """Return a parameter with the integers from `low` > 0 to `high` - 1, on a logarithmic scale.
 
     >>> lograndint(8, 1025)
@@ -38,7 +37,7 @@ def lograndint(low: int, high: int) -> Spec:
     return _spec("lograndint", low, high)
 
 
-def uniform(low: float, high: float) -> Spec:
+def uniform(low: float, high: float) -> JsonObject:
     """Return a parameter with the numbers from `low` to `high`.
 
     >>> uniform(0, 0.5)
@@ -47,7 +46,7 @@ def uniform(low: float, high: float) -> Spec:
     return _spec("uniform", low, high)
 
 
-def quniform(low: float, high: float, q: float) -> Spec:
+def quniform(low: float, high: float, q: float) -> JsonObject:
     """Return a parameter with the multiples of `q` from `low` to `high`, as floats.
 
     >>> quniform(0, 1, 0.1)
@@ -56,7 +55,7 @@ def quniform(low: float, high: float, q: float) -> Spec:
     return _spec("quniform", low, high, q)
 
 
-def loguniform(low: float, high: float) -> Spec:
+def loguniform(low: float, high: float) -> JsonObject:
     """Return a parameter with the numbers from `low` > 0 to `high`, on a logarithmic scale.
 
     >>> loguniform(1e-5, 0.1)
@@ -65,7 +64,7 @@ def loguniform(low: float, high: float) -> Spec:
     return _spec("loguniform", low, high)
 
 
-def qloguniform(low: float, high: float, q: float) -> Spec:
+def qloguniform(low: float, high: float, q: float) -> JsonObject:
     """Return a parameter with the multiples of `q` on a logarithmic scale, as floats; `lograndint` gives integers.
 
     >>> qloguniform(0.5, 64, 0.5)
@@ -74,7 +73,7 @@ def qloguniform(low: float, high: float, q: float) -> Spec:
     return _spec("qloguniform", low, high, q)
 
 
-def normal(mu: float, sigma: float) -> Spec:
+def normal(mu: float, sigma: float) -> JsonObject:
     """Return a normally distributed parameter.
 
     >>> normal(0, 1)
@@ -83,7 +82,7 @@ def normal(mu: float, sigma: float) -> Spec:
     return _spec("normal", mu, sigma)
 
 
-def qnormal(mu: float, sigma: float, q: float) -> Spec:
+def qnormal(mu: float, sigma: float, q: float) -> JsonObject:
     """Return a normally distributed parameter, rounded to multiples of `q`.
 
     >>> qnormal(10, 5, 2)
@@ -92,7 +91,7 @@ def qnormal(mu: float, sigma: float, q: float) -> Spec:
     return _spec("qnormal", mu, sigma, q)
 
 
-def lognormal(mu: float, sigma: float) -> Spec:
+def lognormal(mu: float, sigma: float) -> JsonObject:
     """Return a parameter whose logarithm is normally distributed.
 
     >>> lognormal(0, 1)
@@ -101,7 +100,7 @@ def lognormal(mu: float, sigma: float) -> Spec:
     return _spec("lognormal", mu, sigma)
 
 
-def qlognormal(mu: float, sigma: float, q: float) -> Spec:
+def qlognormal(mu: float, sigma: float, q: float) -> JsonObject:
     """Return a parameter whose logarithm is normally distributed, rounded to multiples of `q`.
 
     >>> qlognormal(2, 1, 1)
@@ -110,5 +109,5 @@ def qlognormal(mu: float, sigma: float, q: float) -> Spec:
     return _spec("qlognormal", mu, sigma, q)
 
 
-def _spec(kind: str, *values: Any) -> Spec:
+def _spec(kind: str, *values: Json) -> JsonObject:
     return {"_type": kind, "_value": list(values)}

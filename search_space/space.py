@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..protocol import JsonObject, Parameters
+from ..protocol import JsonObject, Parameters, Path, brief
 from .constraints import Constraint, Names, evaluation_error, read_constraints
 from .json_values import identity, non_finite, plain_copy
 from .parameter import Parameter
-from .problems import Path, Problem, SearchSpaceError, nearest, show
+from .problems import Problem, SearchSpaceError, nearest
 from .reading import read
 from .units import UnitMap, unit_map
 
@@ -321,7 +321,7 @@ def _count_node(node: _Node) -> int | None:
 def _faults(nodes: tuple[_Node, ...], point: Any, path: Path = (), *, nested: bool = False) -> list[Problem]:
     """Return why `point` is not a point of the space: what is missing, unknown, or not a possible value."""
     if not isinstance(point, dict):
-        return [Problem(path, f"expected an object, not {show(point)}")]
+        return [Problem(path, f"expected an object, not {brief(point)}")]
     known = [node.name for node in nodes]
     problems = [p for node in nodes for p in _faults_of_node(node, point, path)]
     expected = {*known, "_name"} if nested else set(known)
@@ -340,7 +340,7 @@ def _faults_of_node(node: _Node, point: Parameters, path: Path) -> list[Problem]
         message = node.unit.fault(value)
         return [Problem(here, message)] if message else []
     if not isinstance(value, dict) or "_name" not in value:
-        return [Problem(here, f"expected an object with a _name, not {show(value)}")]
+        return [Problem(here, f"expected an object with a _name, not {brief(value)}")]
     if message := node.unit.fault(value["_name"]):
         return [Problem((*here, "_name"), message)]
     return _faults(node.branch_of(value["_name"]).nodes, value, here, nested=True)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+from ..protocol import brief
 from .json_values import identity, json_problems, number, plain_copy
 from .parameter import Parameter
-from .problems import nearest, show
+from .problems import nearest
 
 Curve = Callable[[float], float]
 
@@ -67,7 +68,7 @@ def _choice(parameter: Parameter) -> UnitMap:
         if sound and identity(value) in index_of:
             return ""
         hint = nearest(value, [option for option in parameter.options if isinstance(option, str)])
-        message = f"{show(value)} is not one of {_show_options(parameter.options)}"
+        message = f"{brief(value)} is not one of {_show_options(parameter.options)}"
         return f"{message}, {hint}" if hint else message
 
     from_unit = index if parameter.nested else _option_of_unit(parameter.options)
@@ -82,7 +83,7 @@ def _option_of_unit(options: tuple[Any, ...]) -> Callable[[float], Any]:
 
 
 def _show_options(options: tuple[Any, ...]) -> str:
-    shown = ", ".join(show(option) for option in options[:8])
+    shown = ", ".join(brief(option) for option in options[:8])
     return f"{shown} ..." if len(options) > 8 else shown
 
 
@@ -116,8 +117,8 @@ def _integer_fault(low: int, last: int) -> Callable[[Any], str]:
     def fault(value: Any) -> str:
         plain = number(value)
         if plain is None or plain != int(plain):
-            return f"{show(value)} is not an integer"
-        return "" if low <= plain <= last else f"{show(value)} is outside {low}..{last}"
+            return f"{brief(value)} is not an integer"
+        return "" if low <= plain <= last else f"{brief(value)} is outside {low}..{last}"
 
     return fault
 
@@ -141,8 +142,8 @@ def _range_fault(parameter: Parameter) -> Callable[[Any], str]:
     def fault(value: Any) -> str:
         plain = number(value)
         if plain is None:
-            return f"{show(value)} is not a finite number"
-        return "" if least <= plain <= most else f"{show(value)} is outside [{low:g}, {high:g}]"
+            return f"{brief(value)} is not a finite number"
+        return "" if least <= plain <= most else f"{brief(value)} is outside [{low:g}, {high:g}]"
 
     return fault
 
@@ -274,7 +275,7 @@ def _grid(parameter: Parameter) -> UnitMap:
         nearest_value = grid.value(grid.step(float(value)))
         if abs(nearest_value - value) <= _TOLERANCE * max(abs(value), grid.q):
             return ""
-        return f"{show(value)} is not a multiple of {grid.q:g}, the nearest value is {nearest_value:g}"
+        return f"{brief(value)} is not a multiple of {grid.q:g}, the nearest value is {nearest_value:g}"
 
     return UnitMap(lambda u: grid.value(grid.step(quantile(u))), to_unit, fault)
 

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ..protocol import Json
+from ..protocol import Json, brief
 from ..sdk import as_word, flat_arguments
 from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot, slots_of
 
@@ -124,15 +124,10 @@ def _unchanged(slot: Slot, texts: Sequence[str]) -> str:
         raise Misfit(slot, slot.why, slot.hint)
     for text in texts:
         if not text or not only.fullmatch(text):
-            raise Misfit(slot, f"{slot.why}, which would change {_excerpt(text)}", slot.hint)
+            raise Misfit(slot, f"{slot.why}, which would change {brief(text)}", slot.hint)
     if only is NUMBER and texts[0].startswith("-"):
         return f"({texts[0]})"  # `1-{x}` must not become `1--2`
     return " ".join(texts)
-
-
-def _excerpt(text: str) -> str:
-    excerpt = repr(text)
-    return excerpt if len(excerpt) <= 40 else f"{excerpt[:37]}..."
 
 
 def _word(slot: Slot, text: str) -> str:
@@ -158,7 +153,7 @@ def _in_double(slot: Slot, text: str) -> str:
 
 def _in_ansi(slot: Slot, text: str) -> str:
     if not _PLAIN_QUOTED.fullmatch(text) or _ends_in_backslash(slot.before):
-        raise Misfit(slot, f"is in $' ', which would change {_excerpt(text)}", f"write '{{{slot.name}}}'")
+        raise Misfit(slot, f"is in $' ', which would change {brief(text)}", f"write '{{{slot.name}}}'")
     return text
 
 
@@ -184,7 +179,7 @@ def _check_line(slot: Slot, text: str) -> None:
         return
     ends = slot.delimiter is not None and text in slot.delimiter
     if ends or "\n" in text or (slot.strips_tabs and text.startswith("\t")):
-        why = f"is in a here-document, which {_excerpt(text)} would end or change"
+        why = f"is in a here-document, which {brief(text)} would end or change"
         raise Misfit(slot, why, "pass it as an argument, in quotes or not")
 
 

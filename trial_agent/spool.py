@@ -27,7 +27,7 @@ from typing import Literal, TypeGuard, TypeVar
 
 import orjson
 
-from ..protocol import JsonObject
+from ..protocol import JsonObject, cut
 from .agent_events import AttemptFields, Ended, Event, Report, ReportKind, Saved, SpoolProblem
 from .checkpoint_store import is_whole
 from .messages import from_message
@@ -390,6 +390,5 @@ def _finite(number: object, otherwise: _T) -> float | _T:
         return otherwise
 
 
-def _excerpt(line: bytes) -> str:
-    text = line.decode("utf-8", "replace")
-    return repr(text if len(text) <= 120 else text[:117] + "...")
+def _shown(line: bytes) -> str:
+    return repr(cut(line.decode("utf-8", "replace"), 120))

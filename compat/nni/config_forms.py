@@ -16,16 +16,13 @@ from ...config import (
     Draft,
     Finding,
     Form,
-    Path,
     Source,
     camel_case,
-    dotted,
     fold,
     make_draft,
     origin_of,
-    shown,
 )
-from ...protocol import JsonObject
+from ...protocol import JsonObject, Path, brief_json, format_path
 from .config_v1 import NAMES as V1_NAMES
 from .config_v1 import Rewritten, is_v1, nearest_v1, rewritten
 
@@ -58,7 +55,7 @@ class NniForm(Form):
             return ""
         others = f" and {len(turned) - 1} more" if len(turned) > 1 else ""
         what = "yes, no, on and off without quotes are true and false, as in NNI"
-        return f"{dotted(turned[0])}{others}: {what}"
+        return f"{format_path(turned[0])}{others}: {what}"
 
     def read_space(self, space: JsonObject, at: Path) -> tuple[JsonObject, list[str]]:
         """Return the search space without what NNI passes over, and remarks."""
@@ -171,7 +168,7 @@ def _say_service(today: Rewritten, key: str, service: Any) -> None:
         )
         platform = service.get(place)
         if isinstance(platform, str) and platform.lower() in OTHER_PLATFORMS:
-            what = f"platform {shown(platform)} is not supported"
+            what = f"platform {brief_json(platform)} is not supported"
             today.findings.append(Finding(path=(key, place), message=what, hint=instead_of([service])))
             today.values[key] = None
 
@@ -236,13 +233,13 @@ def _parameter(spec: Any, at: Path, remarks: list[str]) -> Any:
         return spec
     kind, values = spec["_type"], spec["_value"]
     remarks += [
-        f"{dotted((*at, key))} has no effect: NNI reads _type and _value"
+        f"{format_path((*at, key))} has no effect: NNI reads _type and _value"
         for key in spec
         if key not in _SPACE_KEYS
     ]
     if isinstance(kind, str) and kind != kind.strip():
         kind = kind.strip()
-        remarks.append(f"{dotted(at)}._type: {shown(spec['_type'])} is read as {kind}")
+        remarks.append(f"{format_path(at)}._type: {brief_json(spec['_type'])} is read as {kind}")
     if kind == "choice":
         values = _options(values, (*at, "_value"), remarks)
     elif isinstance(values, list):
@@ -268,13 +265,13 @@ def _numbers(kind: str, values: list[Any], at: Path, remarks: list[str]) -> list
     most = 3 if kind.startswith("q") else 2
     if len(values) > most:
         values = values[:most]
-        remarks.append(f"{dotted(at)}: only the first {most} numbers count: {shown(values)}")
+        remarks.append(f"{format_path(at)}: only the first {most} numbers count: {brief_json(values)}")
     if kind == "randint" and any(isinstance(value, float) and math.isfinite(value) for value in values):
         values = [
             math.ceil(value) if isinstance(value, float) and math.isfinite(value) else value
             for value in values
         ]
-        remarks.append(f"{dotted(at)}: randint has whole numbers: {shown(values)}")
+        remarks.append(f"{format_path(at)}: randint has whole numbers: {brief_json(values)}")
     return values
 
 

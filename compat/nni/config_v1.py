@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...config import PLATFORMS, AlgorithmConfig, ConfigFields, Finding, Path, dotted, fold, nearest, shown
-from ...protocol import JsonObject
+from ...config import PLATFORMS, AlgorithmConfig, ConfigFields, Finding, fold, nearest
+from ...protocol import JsonObject, Path, brief_json, format_path
 
 _SERVICE = "training_service"
 # Fields at the root; an empty path drops one that has no effect here.
@@ -113,7 +113,7 @@ def rewritten(data: Mapping[Any, Any]) -> Rewritten:
         if value is None or name in _ELSEWHERE:
             continue
         if (name == "trial" or name in _SERVICES) and not isinstance(value, Mapping):
-            today.findings.append(Finding(path=(key,), message=f"must be a mapping, not {shown(value)}"))
+            today.findings.append(Finding(path=(key,), message=f"must be a mapping, not {brief_json(value)}"))
         elif name == "trial":
             _trial(today, key, value)
         elif name in _SERVICES:
@@ -189,7 +189,7 @@ def _is_strange(today: Rewritten, path: Path, known: Iterable[str]) -> bool:
     key = path[-1]
     if not isinstance(key, str) or fold(key) in map(fold, known) or nearest(key, known) is not None:
         return False
-    today.notes.append(f"{dotted(path)} has no effect: it is not a field")
+    today.notes.append(f"{format_path(path)} has no effect: it is not a field")
     return True
 
 

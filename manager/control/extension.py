@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ...config import ExperimentConfig, UnitError, parse_duration, shown
-from ...protocol import Json
+from ...config import ExperimentConfig, UnitError, parse_duration
+from ...protocol import Json, brief_json
 from ...runner import ExperimentStatus
 from ...search_space import non_finite
 from ...store import ExperimentFolder, FolderError, Store, absolute
@@ -220,7 +220,7 @@ def _of(name: str, value: Json) -> Iterator[str]:
 
 def _of_count(name: str, value: Json, most: int) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        yield f"{name} must be a whole number from 1 to {most}, not {shown(value)}"
+        yield f"{name} must be a whole number from 1 to {most}, not {brief_json(value)}"
 
 
 def _of_duration(name: str, value: Json) -> Iterator[str]:
@@ -230,4 +230,4 @@ def _of_duration(name: str, value: Json) -> Iterator[str]:
         yield f"{name}: {error.with_hint()}"
         return
     if not 0 < seconds < _LONGEST:
-        yield f"{name} must be more than 0 s and less than {_LONGEST:g} s, not {shown(value)}"
+        yield f"{name} must be more than 0 s and less than {_LONGEST:g} s, not {brief_json(value)}"

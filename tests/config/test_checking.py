@@ -52,7 +52,7 @@ def test_stored_data_needs_none_of_its_files(tmp_path: Path) -> None:
 
 def test_malformed_fields_get_their_defaults_and_the_others_stay() -> None:
     fields = {**SMALLEST, "seed": "x", "trial_concurrency": 4}
-    config, findings = validate_fields(ConfigFields, fields, {})
+    config, findings = validate_fields(ConfigFields, fields, None)
     assert (config.seed, config.trial_concurrency) == (None, 4)
     assert [finding.path for finding in findings] == [("seed",)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config.problems import ConfigError, ConfigProblem, did_you_mean, dotted, nearest, shown
+from pitchpipe.config.problems import ConfigError, ConfigProblem, did_you_mean, nearest
 
 NOWHERE: dict[str, Any] = {"file": None, "line": None, "column": None, "path": ()}
 
@@ -29,31 +29,6 @@ def test_error_has_one_line_for_each_problem() -> None:
     error = ConfigError(problems)
     assert (str(error), error.problems) == ("a: is wrong\nb: is wrong", problems)
     assert isinstance(error, ValueError)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (True, "true"),
-        ("é", '"é"'),
-        ({"a": [1]}, '{"a": [1]}'),
-        ({1, 2}, "{1, 2}"),
-        ("x" * 58, '"' + "x" * 58 + '"'),
-        ("x" * 59, '"' + "x" * 56 + "..."),
-    ],
-)
-def test_value_is_shown_as_json_or_else_as_python_and_shortened(value: Any, text: str) -> None:
-    assert shown(value) == text
-
-
-def test_value_that_contains_itself_is_shown() -> None:
-    loop: list[Any] = []
-    loop.append(loop)
-    assert shown(loop) == "[[...]]"
-
-
-def test_path_has_dots_for_keys_and_brackets_for_indices() -> None:
-    assert [dotted(path) for path in [(), ("a",), ("a", 0, "b"), (0,)]] == ["", "a", "a[0].b", "[0]"]
 
 
 def test_nearest_word_ignores_case_and_is_none_if_no_word_is_near() -> None:
