@@ -12,6 +12,7 @@ from typing import Any
 
 from ..numerics import interval, mean
 from ..protocol import Config, Parameters
+from ..search_space import choice, loguniform, quniform, randint, uniform
 from ..tuners import NoMoreTrialError, RandomTuner, Tuner
 
 
@@ -21,10 +22,6 @@ class Task:
 
     space: Config
     objective: Callable[[Parameters], float]
-
-
-def _number(kind: str, *values: float) -> dict[str, Any]:
-    return {"_type": kind, "_value": list(values)}
 
 
 def _bowl(point: Parameters) -> float:
@@ -46,34 +43,29 @@ def _branches(point: Parameters) -> float:
 TASKS: dict[str, Task] = {
     "bowl": Task(
         {
-            "x": _number("uniform", -5, 5),
-            "y": _number("quniform", -5, 5, 0.1),
-            "lr": _number("loguniform", 1e-5, 1),
-            "n": _number("randint", 1, 33),
+            "x": uniform(-5, 5),
+            "y": quniform(-5, 5, 0.1),
+            "lr": loguniform(1e-5, 1),
+            "n": randint(1, 33),
         },
         _bowl,
     ),
     "branches": Task(
         {
-            "model": {
-                "_type": "choice",
-                "_value": [
+            "model": choice(
+                [
                     {"_name": "linear"},
-                    {"_name": "forest", "trees": _number("randint", 10, 200)},
+                    {"_name": "forest", "trees": randint(10, 200)},
                     {
                         "_name": "kernel",
-                        "c": _number("loguniform", 1e-3, 1e3),
-                        "kernel": {
-                            "_type": "choice",
-                            "_value": [
-                                {"_name": "flat"},
-                                {"_name": "rbf", "width": _number("loguniform", 1e-3, 10)},
-                            ],
-                        },
+                        "c": loguniform(1e-3, 1e3),
+                        "kernel": choice(
+                            [{"_name": "flat"}, {"_name": "rbf", "width": loguniform(1e-3, 10)}]
+                        ),
                     },
-                ],
-            },
-            "scale": _number("uniform", 0, 1),
+                ]
+            ),
+            "scale": uniform(0, 1),
         },
         _branches,
     ),

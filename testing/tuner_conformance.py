@@ -32,84 +32,78 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from ..search_space import SearchSpace
+from ..protocol import JsonObject
+from ..search_space import (
+    SearchSpace,
+    choice,
+    lognormal,
+    lograndint,
+    loguniform,
+    normal,
+    qlognormal,
+    qloguniform,
+    qnormal,
+    quniform,
+    randint,
+    uniform,
+)
 from ..tuners import NoMoreTrialError, Tuner
 
-
-def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
-    return {name: {"_type": kind, "_value": values} for name, (kind, values) in parameters.items()}
-
-
 #: Search spaces by name: every type, nested choices, ranges of one value, mixtures.
-SPACES: dict[str, dict[str, Any]] = {
-    "choice": _space(x=("choice", ["a", 1, 2.5, True, None, [1, 2], {"k": 1}])),
-    "randint": _space(x=("randint", [-3, 9])),
-    "lograndint": _space(x=("lograndint", [1, 1000]), y=("lograndint", [3, 5])),
-    "uniform": _space(x=("uniform", [-1, 2])),
-    "quniform": _space(x=("quniform", [2, 10, 5]), y=("quniform", [0, 1, 0.1])),
-    "loguniform": _space(x=("loguniform", [1e-6, 1])),
-    "qloguniform": _space(x=("qloguniform", [1, 1000, 1])),
-    "normal": _space(x=("normal", [1, 2])),
-    "qnormal": _space(x=("qnormal", [10, 5, 2])),
-    "lognormal": _space(x=("lognormal", [0, 1])),
-    "qlognormal": _space(x=("qlognormal", [2, 1, 1])),
-    "one value": _space(x=("uniform", [1, 1]), y=("randint", [4, 5]), z=("choice", ["only"])) | {"w": 7},
-    "mixed": _space(
-        x=("uniform", [0, 1]), c=("choice", list("abc")), n=("randint", [0, 5]), lr=("loguniform", [1e-5, 1])
-    ),
-    "nested": _space(
-        layer=(
-            "choice",
+SPACES: dict[str, JsonObject] = {
+    "choice": {"x": choice(["a", 1, 2.5, True, None, [1, 2], {"k": 1}])},
+    "randint": {"x": randint(-3, 9)},
+    "lograndint": {"x": lograndint(1, 1000), "y": lograndint(3, 5)},
+    "uniform": {"x": uniform(-1, 2)},
+    "quniform": {"x": quniform(2, 10, 5), "y": quniform(0, 1, 0.1)},
+    "loguniform": {"x": loguniform(1e-6, 1)},
+    "qloguniform": {"x": qloguniform(1, 1000, 1)},
+    "normal": {"x": normal(1, 2)},
+    "qnormal": {"x": qnormal(10, 5, 2)},
+    "lognormal": {"x": lognormal(0, 1)},
+    "qlognormal": {"x": qlognormal(2, 1, 1)},
+    "one value": {"x": uniform(1, 1), "y": randint(4, 5), "z": choice(["only"]), "w": 7},
+    "mixed": {"x": uniform(0, 1), "c": choice("abc"), "n": randint(0, 5), "lr": loguniform(1e-5, 1)},
+    "nested": {
+        "layer": choice(
             [
                 {"_name": "Empty"},
-                {"_name": "Conv", **_space(kernel=("choice", [1, 3, 5]), rate=("uniform", [0, 1]))},
+                {"_name": "Conv", "kernel": choice([1, 3, 5]), "rate": uniform(0, 1)},
                 {
                     "_name": "Block",
-                    **_space(
-                        kind=("choice", [{"_name": "A"}, {"_name": "B", **_space(z=("qnormal", [0, 3, 1]))}]),
-                        width=("randint", [1, 9]),
-                    ),
+                    "kind": choice([{"_name": "A"}, {"_name": "B", "z": qnormal(0, 3, 1)}]),
+                    "width": randint(1, 9),
                 },
-            ],
+            ]
         ),
-        lr=("loguniform", [1e-4, 1]),
-    ),
-    "three deep": _space(
-        top=(
-            "choice",
+        "lr": loguniform(1e-4, 1),
+    },
+    "three deep": {
+        "top": choice(
             [
                 {
                     "_name": "in",
-                    **_space(
-                        middle=(
-                            "choice",
-                            [
-                                {
-                                    "_name": "in",
-                                    **_space(
-                                        low=(
-                                            "choice",
-                                            [
-                                                {
-                                                    "_name": "x",
-                                                    **_space(u=("uniform", [-1, 1]), c=("choice", [1, "a"])),
-                                                },
-                                                {"_name": "n", **_space(n=("qloguniform", [1, 64, 1]))},
-                                            ],
-                                        ),
-                                    ),
-                                },
-                                {"_name": "out", **_space(z=("normal", [0, 1]))},
-                            ],
-                        ),
-                        side=("randint", [0, 4]),
+                    "middle": choice(
+                        [
+                            {
+                                "_name": "in",
+                                "low": choice(
+                                    [
+                                        {"_name": "x", "u": uniform(-1, 1), "c": choice([1, "a"])},
+                                        {"_name": "n", "n": qloguniform(1, 64, 1)},
+                                    ]
+                                ),
+                            },
+                            {"_name": "out", "z": normal(0, 1)},
+                        ]
                     ),
+                    "side": randint(0, 4),
                 },
                 {"_name": "out"},
-            ],
+            ]
         )
-    ),
-    "large": _space(**{f"x{i}": ("randint", [0, 1000]) for i in range(8)}),
+    },
+    "large": {f"x{i}": randint(0, 1000) for i in range(8)},
 }
 
 #: The spaces that differ most, in how many points there are and how a point is made: a few options of any type; a range
@@ -146,21 +140,16 @@ def run(tuner: Tuner, count: int, first: int = 0, sign: float = 1.0) -> list[Any
 class TunerConformance:
     """The suite: inherit it as `class Test...` and override `make`."""
 
-    spaces: ClassVar[dict[str, Any]] = SPACES
+    spaces: ClassVar[dict[str, JsonObject]] = SPACES
     #: A space with few points, and how many; None when the tuner cannot have one.
-    small: ClassVar[tuple[dict[str, Any], int] | None] = (
-        _space(c=("choice", ["a", "b", None]), n=("randint", [0, 4])),
-        12,
-    )
+    small: ClassVar[tuple[JsonObject, int] | None] = ({"c": choice(["a", "b", None]), "n": randint(0, 4)}, 12)
     #: A space with constraints between its parameters.
-    constrained: ClassVar[tuple[dict[str, Any], list[str]]] = (
-        _space(a=("randint", [0, 20]), b=("uniform", [0, 20])),
+    constrained: ClassVar[tuple[JsonObject, list[str]]] = (
+        {"a": randint(0, 20), "b": uniform(0, 20)},
         ["a < b", "a + b <= 25"],
     )
     #: A space with a continuous parameter, whose best point is in a corner; None when the tuner cannot have one.
-    corner: ClassVar[dict[str, Any] | None] = _space(
-        x=("uniform", [0, 1]), c=("choice", [0, 1, "a"]), n=("randint", [1, 9])
-    )
+    corner: ClassVar[JsonObject | None] = {"x": uniform(0, 1), "c": choice([0, 1, "a"]), "n": randint(1, 9)}
     seeded: ClassVar[bool] = True
     exhausts: ClassVar[bool] = True
     #: How many trials a test runs, about.
@@ -320,7 +309,7 @@ class TunerConformance:
 
     def test_imported_data_is_taken(self, space: Any) -> None:
         points = run(self.started(space, seed=2), self.trials // 3)
-        data: list[dict[str, Any]] = [{"parameter": point, "value": value_of(point)} for point in points]
+        data: list[JsonObject] = [{"parameter": point, "value": value_of(point)} for point in points]
         data[0]["value"] = {"default": 1.0}
         data += [{"parameter": {"x": "nonsense"}, "value": 1}, {"parameter": points[0], "value": None}]
         tuner = self.started(space)
