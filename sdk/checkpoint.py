@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Fill = Callable[[str], object]  # puts the data into a folder
+    SavedState = dict[str, Any]  # of a trial: whatever pickle or cloudpickle can write
 
 ABOUT = "checkpoint.json"  # written by the agent: the next sequence number, the last value, the time
 _JSON, _PICKLE = "data.json", "data.pkl"
@@ -44,7 +45,7 @@ class Checkpoint:
         """Whether a dict was saved, and not files."""
         return any(os.path.exists(os.path.join(self.path, name)) for name in (_JSON, _PICKLE))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> SavedState:
         """Return the dict that was saved; raise ValueError if files were saved instead."""
         plain = os.path.join(self.path, _JSON)
         if os.path.exists(plain):
@@ -64,7 +65,7 @@ class Checkpoint:
         return f"Checkpoint({self.path!r})"
 
 
-def write_data(folder: str, data: dict[str, Any] | str | os.PathLike[str]) -> None:
+def write_data(folder: str, data: SavedState | str | os.PathLike[str]) -> None:
     """Write a dict (as JSON where that keeps it exactly, else pickled), or copy a file or folder, into `folder`.
 
     Raises TypeError for anything else, ValueError for an empty folder or one with a file of the name we need.
@@ -77,7 +78,7 @@ def write_data(folder: str, data: dict[str, Any] | str | os.PathLike[str]) -> No
         raise TypeError(f"a checkpoint is a dict or a path, not {type(data).__name__}: {data!r:.200}")
 
 
-def _write_dict(folder: str, data: dict[str, Any]) -> None:
+def _write_dict(folder: str, data: SavedState) -> None:
     try:
         text = json.dumps(data) if _is_plain(data) else ""
         exact = bool(text) and json.loads(text) == data  # NaN and halves of a character come back changed
@@ -102,7 +103,7 @@ def _is_plain(value: object) -> bool:
     return kind in _PLAIN
 
 
-def _pickled(data: dict[str, Any]) -> bytes:
+def _pickled(data: SavedState) -> bytes:
     import pickle
 
     try:

@@ -8,10 +8,11 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts import this
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace
     from collections.abc import Mapping, Sequence
-    from typing import Any
+
+    from ..protocol import Json, Parameters
 
 
-def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def flat_arguments(parameters: Mapping[str, Json]) -> dict[str, Json]:
     """Return the parameters by argument: for a nested choice its option, and beside it the parameters of the option.
 
     Raises ValueError for two parameters with one name.
@@ -19,7 +20,7 @@ def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     >>> flat_arguments({"model": {"_name": "knn", "k": 7}, "lr": 0.1})
     {'model': 'knn', 'k': 7, 'lr': 0.1}
     """
-    flat: dict[str, Any] = {}
+    flat: dict[str, Json] = {}
     for name, value in parameters.items():
         more = {name: value}
         if isinstance(value, dict) and "_name" in value:
@@ -33,9 +34,7 @@ def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def parsed_with(
-    parser: ArgumentParser, arguments: Sequence[str] | None, parameters: Mapping[str, Any]
-) -> Namespace:
+def parsed_with(parser: ArgumentParser, arguments: Sequence[str] | None, parameters: Parameters) -> Namespace:
     """Return the parsed `arguments`, with the parameters in place of those that they name.
 
     Values go through the parser's types and choices, except null, which no word can express. Raises ValueError for a
@@ -44,7 +43,7 @@ def parsed_with(
     import sys
 
     words = list(sys.argv[1:] if arguments is None else arguments)
-    as_they_are: dict[str, Any] = {}
+    as_they_are: dict[str, Json] = {}
     for name, value in flat_arguments(parameters).items():
         action = _action(parser, name)
         if not action.option_strings or value is None or _is_beyond_flags(action, value):
@@ -67,13 +66,13 @@ def _action(parser: ArgumentParser, name: str) -> Action:
     raise ValueError(f"the parser has no argument for the parameter {name!r}; it has {names}")
 
 
-def _is_beyond_flags(action: Action, value: Any) -> bool:
+def _is_beyond_flags(action: Action, value: Json) -> bool:
     """Return whether an option that takes no value cannot express this one: a count, or a list of constants."""
     is_count = action.const is None and isinstance(value, int) and not isinstance(value, bool)
     return action.nargs == 0 and (is_count or isinstance(value, list))
 
 
-def _flag(action: Action, name: str, value: Any) -> list[str]:
+def _flag(action: Action, name: str, value: Json) -> list[str]:
     """Return the option that gives a flag this value, if there is one: by its name, or else by what it stores."""
     positive = [spelling for spelling in action.option_strings if not spelling.startswith("--no-")]
     negative = [spelling for spelling in action.option_strings if spelling.startswith("--no-")]
@@ -86,7 +85,7 @@ def _flag(action: Action, name: str, value: Any) -> list[str]:
     return list(action.option_strings[:1]) if is_given else []
 
 
-def _words(action: Action, value: Any) -> list[str]:
+def _words(action: Action, value: Json) -> list[str]:
     """Return a parameter as words of the command line."""
     option = next((name for name in action.option_strings if name.startswith("--")), action.option_strings[0])
     if action.type is bool and value is False:
@@ -96,7 +95,7 @@ def _words(action: Action, value: Any) -> list[str]:
     return [f"{option}={as_word(value)}"]
 
 
-def _positional(value: Any) -> str:
+def _positional(value: Json) -> str:
     """Return a value as a word that argparse does not take for an option: to it, -1e-05 is one and -0.00001 is not."""
     text = as_word(value)
     if isinstance(value, str) or not text.startswith("-") or "e" not in text:
@@ -106,7 +105,7 @@ def _positional(value: Any) -> str:
     return format(Decimal(text), "f")
 
 
-def as_word(value: Any) -> str:
+def as_word(value: Json) -> str:
     """Return a value as one word; a whole number has no decimal point, so that `type=int` reads it.
 
     >>> as_word(32.0), as_word(None), as_word([1, "a"]), as_word("a")

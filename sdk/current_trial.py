@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Literal, Protocol
 
-    from .checkpoint import Fill
+    from ..protocol import Parameters
+    from .checkpoint import Fill, SavedState
 
     ReportKind = Literal["intermediate", "final"]
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         budget: float | None
         seed: int | None
 
-        def parameters(self) -> dict[str, Any]:
+        def parameters(self) -> Parameters:
             """Return the trial's parameters."""
             ...
 
@@ -77,7 +78,7 @@ class StandaloneChannel:
     def __init__(self) -> None:
         self._index = 0
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """Return no parameters: the script uses its defaults."""
         return {}
 
@@ -119,7 +120,7 @@ class SpoolChannel:
         self._has_said = False
         self._has_asked = False
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """Read the parameter record written by the agent."""
         self._has_asked = True
         if self._parameters is None:
@@ -177,7 +178,7 @@ class CurrentTrial:
 
     def __init__(self) -> None:
         self.channel: TrialChannel | None = None
-        self.parameters: dict[str, Any] | None = None
+        self.parameters: Parameters | None = None
         self.find_trial: Callable[[], CurrentTrial] | None = None
         self.hosted: set[CurrentTrial] = set()
 
@@ -210,7 +211,7 @@ def _refuse_child_of_function() -> None:
 current = CurrentTrial()
 
 
-def get_next_parameter() -> dict[str, Any]:
+def get_next_parameter() -> Parameters:
     """Return the parameters of this trial as a dict; an empty one when the script runs without an experiment.
 
     A later call returns the same: a trial is one evaluation of one parameter set.
@@ -279,7 +280,7 @@ def report_final_result(metric: Any) -> None:
     current.here().find().report("final", metric_text(metric))
 
 
-def save_checkpoint(data: dict[str, Any] | str | os.PathLike[str]) -> None:
+def save_checkpoint(data: SavedState | str | os.PathLike[str]) -> None:
     """Save the state from which this trial can continue: a dict, or a file or folder, which is copied.
 
     Report the results of an epoch before you save its checkpoint: the trial continues with the next result. Raises
@@ -380,7 +381,7 @@ def _plain(value: Any) -> Any:
 _encode = json.JSONEncoder(default=_plain).encode  # made once: a report costs microseconds
 
 
-def parameters_of(record: str) -> dict[str, Any]:
+def parameters_of(record: str) -> Parameters:
     """Return the parameters in a parameter record (JSON text).
 
     >>> parameters_of('{"parameter_id": 0, "parameters": {"lr": 0.1}}')

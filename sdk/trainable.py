@@ -12,15 +12,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..protocol import Json, JsonObject, Parameters
 from .checkpoint import write_data
 from .current_trial import TrialStopped, metric_text
 from .trial_threads import using_channel
 
 if TYPE_CHECKING:
-    from .checkpoint import Fill
+    from .checkpoint import Fill, SavedState
     from .current_trial import ReportKind
 
-TrialFunction = Callable[[dict[str, Any]], Any]
+TrialFunction = Callable[[Parameters], Any]
 
 
 class Trainable:
@@ -41,8 +42,8 @@ class Trainable:
 
     export_formats: Sequence[str] = ()  # a good end calls `export_model` with these
 
-    def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
-        self.parameters: dict[str, Any] = dict(parameters or {})
+    def __init__(self, parameters: Mapping[str, Json] | None = None) -> None:
+        self.parameters: Parameters = dict(parameters or {})
         self.iteration = 0
         try:
             self.setup(self.parameters)
@@ -50,21 +51,21 @@ class Trainable:
             clean_up(self)
             raise
 
-    def setup(self, parameters: dict[str, Any]) -> None:
+    def setup(self, parameters: Parameters) -> None:
         """Prepare to train with these parameters."""
 
     def step(self) -> Any:
         """Train for one step and return its result: a number, or a dict with a number under `default`."""
         raise NotImplementedError(f"{type(self).__name__} has no step()")
 
-    def save_checkpoint(self, directory: str) -> dict[str, Any] | None:
+    def save_checkpoint(self, directory: str) -> SavedState | None:
         """Return the state as a dict, or write files into the directory; do neither for no checkpoint."""
 
     def load_checkpoint(self, checkpoint: Any) -> None:
         """Restore a state: the dict that was returned, or the path of the directory that was written."""
         raise NotImplementedError(f"{type(self).__name__} has no load_checkpoint()")
 
-    def reset_config(self, new: dict[str, Any]) -> bool:
+    def reset_config(self, new: Parameters) -> bool:
         """Begin again with other parameters and return True; False asks for a new instance instead."""
         del new
         return False
@@ -99,11 +100,11 @@ class FunctionTrainable(Trainable):
 
     function: ClassVar[TrialFunction]
 
-    def setup(self, parameters: dict[str, Any]) -> None:
+    def setup(self, parameters: Parameters) -> None:
         """Prepare the thread; it starts with the first step."""
         self._run = _StepwiseRun(type(self).function, parameters)
 
-    def step(self) -> dict[str, Any]:
+    def step(self) -> JsonObject:
         """Return the next result, or after the function's end the last one with a true `done`."""
         return self._run.step()
 
@@ -133,7 +134,7 @@ class _StepwiseRun:
     budget: float | None = None
     seed: int | None = None
 
-    def __init__(self, function: TrialFunction, parameters: dict[str, Any]) -> None:
+    def __init__(self, function: TrialFunction, parameters: Parameters) -> None:
         self.checkpoint: str | None = None
         self._saved: str | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="trial-")
@@ -141,11 +142,11 @@ class _StepwiseRun:
         self._parameters = parameters
         self._go, self._there = threading.Semaphore(0), threading.Semaphore(0)
         self._thread: threading.Thread | None = None
-        self._result: dict[str, Any] = {}
+        self._result: JsonObject = {}
         self._error: BaseException | None = None
         self._over = self._closing = False
 
-    def step(self) -> dict[str, Any]:
+    def step(self) -> JsonObject:
         """Let the function run up to its next report; raise what it raises."""
         if not self._over:
             if self._thread is None:
@@ -177,7 +178,7 @@ class _StepwiseRun:
         self.checkpoint = self._new_folder()
         write_data(self.checkpoint, data)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """Return the parameters, a new dict each time."""
         return dict(self._parameters)
 
@@ -229,5 +230,5 @@ def wrap_function(train_func: TrialFunction, name: str | None = None) -> type[Fu
         pass
     except TypeError as error:
         raise TypeError(f"{train_func!r} cannot be called with the parameters alone: {error}") from error
-    shown = name or getattr(train_func, "__name__", type(train_func).__name__)
-    return type(shown, (FunctionTrainable,), {"function": staticmethod(train_func)})
+    class_name = name or getattr(train_func, "__name__", type(train_func).__name__)
+    return type(class_name, (FunctionTrainable,), {"function": staticmethod(train_func)})
