@@ -15,16 +15,16 @@ from html import escape
 from pathlib import Path
 from typing import Any, Unpack
 
-from .keywords import Direction, ExperimentOptions, completed, objectives_of
+from .keywords import ExperimentOptions, Point, completed, given_objectives
 from .plots import Plots
 from .progress import forget_closed_stderr, shown_pages, shown_progress
+from .protocol import Direction, Json
 from .registry import registered, shipped
 from .results import BestTrial, ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
+from .sdk import Trainable
 from .signals import DeferredSignals, is_in_event_loop
 
 __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
-
-Parameters = Mapping[str, Any]
 
 _log = logging.getLogger(__name__)
 # Seconds that an experiment may take, after the grace period of its trials, to end with its program.
@@ -58,7 +58,7 @@ class Experiment(Plots):
     def __init__(
         self,
         trial: Any,
-        search_space: Mapping[str, Any],
+        search_space: Mapping[str, Json],
         *,
         platform: str | None = None,
         direction: Direction | None = None,
@@ -76,8 +76,8 @@ class Experiment(Plots):
 
         forget_closed_stderr()
         function = _checked(trial)
-        data: dict[str, Any] = {"search_space": dict(search_space), **config}
-        if (objectives := objectives_of(direction, metric, config.get("objectives"))) is not None:
+        data: dict[str, object] = {"search_space": dict(search_space), **config}
+        if (objectives := given_objectives(direction, metric, config.get("objectives"))) is not None:
             data["objectives"] = objectives
         if platform is not None:
             data.setdefault("training_service", {"platform": platform})
@@ -162,7 +162,7 @@ class Experiment(Plots):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._stop_reason: str | None = None
-        self._added: list[Parameters] = []
+        self._added: list[Point] = []
 
     def create(self) -> Path:
         """Make the experiment's folder, or acquire the restored one, before `run` does; return its path."""
@@ -200,7 +200,7 @@ class Experiment(Plots):
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._host.stop, reason)
 
-    def add_trial(self, parameters: Parameters) -> None:
+    def add_trial(self, parameters: Point) -> None:
         """Try your own parameters, from any thread, before or while the search runs.
 
         The trial starts after those that are waiting. The tuner receives its result only if it accepts customised
@@ -340,19 +340,15 @@ def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
 
 def _check_startable(config: Any) -> None:
     """Raise `ConfigError` if this machine cannot start the trials of an experiment."""
-    from .config import ConfigError, ConfigProblem
+    from .config import ConfigError
     from .manager import faults_at_start
 
     if faults := faults_at_start(config):
-        raise ConfigError(
-            [ConfigProblem(path=one.path, message=one.message, hint=one.hint) for one in faults]
-        )
+        raise ConfigError.of(faults)
 
 
 def _checked(trial: Any) -> Any:
     """Return the function or class of a trial, None for a command; raise `TypeError` for anything else."""
-    from .sdk import Trainable
-
     if isinstance(trial, str):
         if not registered.has_trainable(trial):
             return None

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
-Algorithm = str | Mapping[str, Any]
-Direction = Literal["minimize", "maximize"]
+from .protocol import Direction, Json
+
+Section = Mapping[str, Json]
+Algorithm = str | Section
 Duration = float | str
-Points = Sequence[Mapping[str, Any]]
+Point = Mapping[str, Json]
 Made = TypeVar("Made", bound=Callable[..., Any])
 
 
@@ -23,10 +25,10 @@ class SearchOptions(TypedDict, total=False):
     tuner: Algorithm | None
     assessor: Algorithm | None
     constraints: Sequence[str] | None
-    defaults: Mapping[str, Any] | None
-    initial_points: Points | None
-    priors: Mapping[str, Any] | None
-    stop_when: Mapping[str, Any] | None
+    defaults: Point | None
+    initial_points: Sequence[Point] | None
+    priors: Section | None
+    stop_when: Section | None
     seed: int | None
     name: str | None
 
@@ -38,13 +40,13 @@ class ExperimentOptions(TypedDict, total=False):
     experiment_type: str
     search_space_file: str | Path
     constraints: Sequence[str]
-    defaults: Mapping[str, Any]
+    defaults: Point
     keep_close: bool
-    initial_points: Points
-    priors: Mapping[str, Any]
-    warm_start: str | Mapping[str, Any] | Sequence[Any]
-    objectives: Points
-    repeats: int | Mapping[str, Any]
+    initial_points: Sequence[Point]
+    priors: Section
+    warm_start: str | Section | Sequence[Any]
+    objectives: Sequence[Section]
+    repeats: int | Section
     trial_command: str
     trial_code_directory: str | Path
     trial_concurrency: int
@@ -57,12 +59,12 @@ class ExperimentOptions(TypedDict, total=False):
     resources: Mapping[str, float]
     max_experiment_duration: Duration
     max_trial_number: int
-    stop_when: Mapping[str, Any]
+    stop_when: Section
     max_trial_duration: Duration
     max_identical_failures: int
     max_failures: int | Mapping[str, int]
     fail_fast: bool
-    checkpoint: Mapping[str, Any]
+    checkpoint: Section
     storage_path: str | Path
     reuse_actors: bool
     seed: int
@@ -79,9 +81,9 @@ class ExperimentOptions(TypedDict, total=False):
     tuner_gpu_indices: int | str | Sequence[int]
     tuner: Algorithm
     assessor: Algorithm
-    trackers: Mapping[str, Mapping[str, Any]]
-    training_service: Mapping[str, Any]
-    shared_storage: Mapping[str, Any]
+    trackers: Mapping[str, Section]
+    training_service: Section
+    shared_storage: Section
 
 
 ARGUMENTS = {"max_trial_number": "n_trials", "experiment_name": "name"}
@@ -143,12 +145,14 @@ def _refuse_mistyped(
             raise TypeError(f"there is no argument {name}: {did_you_mean(name, names)}")
 
 
-def objectives_of(direction: str | None, metric: str, objectives: Points | None) -> Points | None:
+def given_objectives(
+    direction: Direction | None, metric: str, objectives: Sequence[Section] | None
+) -> Sequence[Section] | None:
     """Return the `objectives` of a config: as given, or the single one; None lets the plug-ins choose.
 
     Raise `TypeError` if both are given, and for a metric without its direction.
 
-    >>> objectives_of("maximize", "accuracy", None)
+    >>> given_objectives("maximize", "accuracy", None)
     [{'name': 'accuracy', 'direction': 'maximize'}]
     """
     if objectives is not None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from .sdk import Trainable, wrap_function
+
+Registered = TypeVar("Registered")
 Creator = Callable[[dict[str, Any]], Any]
 
 
@@ -21,13 +24,11 @@ class Registry:
     """Trainables and creators of environments by name."""
 
     def __init__(self) -> None:
-        self._trainables: dict[str, Any] = {}
+        self._trainables: dict[str, type[Trainable]] = {}
         self._creators: dict[str, Creator] = {}
 
     def keep_trainable(self, name: str, trainable: Any) -> None:
         """Register a class or a function, replacing an earlier one; raise `TypeError` for anything else."""
-        from .sdk import Trainable, wrap_function
-
         if isinstance(trainable, type):
             if not issubclass(trainable, Trainable):
                 raise TypeError(f"{trainable.__name__} is not a subclass of pitchpipe.Trainable")
@@ -43,7 +44,7 @@ class Registry:
             raise TypeError(f"{creator!r} is not a function that makes an environment")
         self._creators[_checked(name)] = creator
 
-    def trainable(self, name: str) -> Any:
+    def trainable(self, name: str) -> type[Trainable]:
         """Return the class of this name; raise `NotRegistered` if there is none."""
         return _found(self._trainables, name, "trainable")
 
@@ -86,7 +87,7 @@ def register_env(name: str, creator: Creator) -> None:
     registered.keep_env(name, creator)
 
 
-def make_env(name: str, config: Mapping[str, Any] | None = None) -> Any:
+def make_env(name: str, config: Mapping[str, object] | None = None) -> Any:
     """Make the environment of this name; raise `NotRegistered` if there is none."""
     return registered.creator(name)(dict(config or {}))
 
@@ -119,7 +120,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def _found(table: Mapping[str, Any], name: str, kind: str) -> Any:
+def _found(table: Mapping[str, Registered], name: str, kind: str) -> Registered:
     if name in table:
         return table[name]
     nearest = difflib.get_close_matches(name, table, 3, 0.0)

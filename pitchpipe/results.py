@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .plots import Plots
+from .protocol import JsonObject, Parameters
 
 if TYPE_CHECKING:
     from .store.reading import FailureRegion, TrialRow
-
-Row = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ class BestTrial:
     trial_id: str
     sequence_id: int
     value: float | dict[str, float]
-    parameters: dict[str, Any]
+    parameters: Parameters
     _: KW_ONLY
     repeats: int = 1
     interval: float | dict[str, float | None] | None = None
@@ -61,7 +60,7 @@ class ExperimentResult(Plots):
     _keeps: object = field(default=None, repr=False, compare=False)  # removes a temporary folder at its end
 
     @cached_property
-    def trials(self) -> list[Row]:
+    def trials(self) -> list[JsonObject]:
         """All trials in the order in which they were made, as plain dicts."""
         from .store.reading import ExperimentView
 
@@ -69,7 +68,7 @@ class ExperimentResult(Plots):
             return [_row(trial, list(self._directions)) for trial in view.details()]
 
     @cached_property
-    def families(self) -> list[Row]:
+    def families(self) -> list[JsonObject]:
         """The configurations that run several times: rows like those of `trials`, with means and `repeats`.
 
         `repeats` has the numbers of the `trials`, the `count` of those that succeeded, the `interval` of each mean
@@ -97,14 +96,14 @@ class ExperimentResult(Plots):
         with ExperimentView(self.folder) as view:
             return view.failure_regions()
 
-    def trial(self, trial_id: str) -> Row:
+    def trial(self, trial_id: str) -> JsonObject:
         """Return the trial with this id; raise `KeyError` if there is none."""
         for row in self.trials:
             if row["trial_id"] == trial_id:
                 return row
         raise KeyError(f"experiment {self.id} has no trial {trial_id}")
 
-    def best_by(self, objective: str | None = None) -> Row | None:
+    def best_by(self, objective: str | None = None) -> JsonObject | None:
         """Return the trial with the best value of one objective (the first, if none is named); None if there is none.
 
         With several objectives, `knee` is the knee of the front. A trial that violates a limit is never the best.
@@ -121,7 +120,7 @@ class ExperimentResult(Plots):
             best = next(iter(view.best(1, name)), None)
         return None if best is None else self._row_of(best)
 
-    def _row_of(self, trial: TrialRow) -> Row:
+    def _row_of(self, trial: TrialRow) -> JsonObject:
         """Return the row of a family, or the row of a trial with all its details."""
         from .store.reading import FamilyRow
 
@@ -129,7 +128,7 @@ class ExperimentResult(Plots):
         return _row(trial, list(self._directions)) if is_family else self.trial(trial.trial_id)
 
     @cached_property
-    def front(self) -> Row:
+    def front(self) -> JsonObject:
         """The Pareto front: `trials`, `knee`, `hypervolume`, its `reference` and `history`, `infeasible`, `limits`.
 
         Trials are numbers (`sequence_id`), and the hypervolume is None with one objective.
@@ -140,7 +139,7 @@ class ExperimentResult(Plots):
             return asdict(view.front())
 
     @cached_property
-    def closest_to_defaults(self) -> Row | None:
+    def closest_to_defaults(self) -> JsonObject | None:
         """The nearly best trial that changes the `defaults` least; None without `keep_close`.
 
         A dict with `trial` and `best`, the `changes` of the trial that matter (`parameter`, `value`, and `default` if
@@ -241,7 +240,7 @@ def _line(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
-def _row(trial: TrialRow, objectives: Sequence[str]) -> Row:
+def _row(trial: TrialRow, objectives: Sequence[str]) -> JsonObject:
     """Return a trial or a family as a row, with the fields that callbacks receive."""
     from .store.reading import FamilyRow, TrialDetail
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Unpack
 
-from .keywords import ARGUMENTS, Algorithm, Direction, SearchOptions, completed, objectives_of
+from .keywords import ARGUMENTS, Algorithm, Point, SearchOptions, Section, completed, given_objectives
 from .plots import Plots
 from .progress import forget_closed_stderr, shown_progress
+from .protocol import Direction, Json, Parameters, loads, parameters_of, seed_of_repeat
 from .results import ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
+from .sdk import NoRunningTrial, TrialFunction, TrialStopped, hosted, metric_text, shortened
 
-TrialFunction = Callable[[dict[str, Any]], Any]
 Errors = type[Exception] | tuple[type[Exception], ...]
 _NEEDS_SPACE = "a new search needs a space, such as {'x': pitchpipe.uniform(0, 1)}"
 _UNFINISHED = ("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL")
@@ -40,12 +41,10 @@ class SearchTrial:
     """
 
     def __init__(self, session: Any, order: Any, *, reported: int = 0) -> None:
-        from .protocol import parameters_of, seed_of_repeat
-
         self.id: str = order.trial_id
         self.number: int = order.sequence_id
         self.attempt: int = order.attempt
-        self.parameters: dict[str, Any] = parameters_of(order.record)
+        self.parameters: Parameters = parameters_of(order.record)
         self.budget: float | None = order.budget
         self.seed: int | None = seed_of_repeat(order.record)
         self.stop_reason: str | None = None
@@ -62,8 +61,6 @@ class SearchTrial:
         Reporting a step again changes nothing. Raises `TypeError` or `ValueError` for a wrong value or step, and
         `TrialOverError` for a trial that has ended.
         """
-        from .sdk import metric_text
-
         text = metric_text(value)
         if why_not := self._session.why_not_judged(text):
             raise ValueError(f"trial {self.number} {why_not}")
@@ -110,20 +107,20 @@ class Search(Plots):
     @completed()
     def __init__(
         self,
-        space: Mapping[str, Any] | None = None,
+        space: Mapping[str, Json] | None = None,
         *,
         folder: str | Path | None = None,
         n_trials: int | None = None,
         direction: Direction | None = None,
         metric: str = "default",
-        objectives: Sequence[Mapping[str, Any]] | None = None,
+        objectives: Sequence[Section] | None = None,
         tuner: Algorithm | None = None,
         assessor: Algorithm | None = None,
         constraints: Sequence[str] | None = None,
-        defaults: Mapping[str, Any] | None = None,
-        initial_points: Sequence[Mapping[str, Any]] | None = None,
-        priors: Mapping[str, Any] | None = None,
-        stop_when: Mapping[str, Any] | None = None,
+        defaults: Point | None = None,
+        initial_points: Sequence[Point] | None = None,
+        priors: Section | None = None,
+        stop_when: Section | None = None,
         seed: int | None = None,
         name: str | None = None,
     ) -> None:
@@ -132,7 +129,7 @@ class Search(Plots):
 
         forget_closed_stderr()
         given = {
-            "objectives": objectives_of(direction, metric, objectives),
+            "objectives": given_objectives(direction, metric, objectives),
             "tuner": tuner,
             "assessor": assessor,
             "constraints": constraints,
@@ -187,8 +184,6 @@ class Search(Plots):
         `TypeError` for a result that is not a number, `UnknownTrialError`, and `TrialOverError` for a trial that has
         ended already; in all these cases nothing changes.
         """
-        from .sdk import metric_text
-
         text = None if value is None else metric_text(value)
         return self._session.end(*_key(trial), final=text).status.value
 
@@ -225,7 +220,7 @@ class Search(Plots):
 @completed(SearchOptions)
 def minimize(
     function: TrialFunction,
-    space: Mapping[str, Any],
+    space: Mapping[str, Json],
     n_trials: int,
     *,
     timeout: float | None = None,
@@ -255,7 +250,7 @@ def minimize(
 @completed(SearchOptions)
 def maximize(
     function: TrialFunction,
-    space: Mapping[str, Any],
+    space: Mapping[str, Json],
     n_trials: int,
     *,
     timeout: float | None = None,
@@ -274,7 +269,7 @@ def maximize(
         return _run(search, function, seconds, catch, progress)
 
 
-def _config(space: Mapping[str, Any] | None, fields: dict[str, Any]) -> Any:
+def _config(space: Mapping[str, Json] | None, fields: Mapping[str, object]) -> Any:
     """Return the config of a search, None without a space: the folder has it."""
     from .config import ConfigError, ExperimentConfig, check_samples
 
@@ -343,7 +338,7 @@ def _run(
     return result
 
 
-def _checked(name: str, timeout: Any, options: Mapping[str, Any]) -> float | None:
+def _checked(name: str, timeout: Any, options: Mapping[str, object]) -> float | None:
     """Return the time (s) that `minimize` or `maximize` has; raise `TypeError` or `ValueError` for bad arguments."""
     if "objectives" in options:
         raise TypeError(
@@ -373,8 +368,6 @@ def _ended(search: Search, reason: str = "") -> ExperimentResult:
 
 def _run_trial(search: Search, trial: SearchTrial, function: TrialFunction) -> None:
     """Call the function and tell its result; give back a trial that is interrupted."""
-    from .sdk import TrialStopped, shortened
-
     channel = _Channel(search, trial)
     try:
         with channel.entered():
@@ -408,23 +401,18 @@ class _Channel:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Be the channel of the function that this thread calls in a block, and of the threads that it starts."""
-        from .sdk import hosted
-
         with hosted(self):
             try:
                 yield
             finally:
                 self._is_over = True
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """Return the trial's parameters."""
         return dict(self._trial.parameters)
 
     def report(self, kind: str, value: str) -> None:
         """Take a result, JSON text; raise `TrialStopped` if the trial should stop."""
-        from .protocol import loads
-        from .sdk import NoRunningTrial, TrialStopped
-
         if os.getpid() != self._pid:
             raise NoRunningTrial("a trial reports from its own process, not from one it forked")
         if self._is_over:
