@@ -10,10 +10,11 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from .keywords import ExperimentOptions, Point, completed, given_objectives
 from .plots import Plots
@@ -24,11 +25,28 @@ from .results import BestTrial, ExperimentResult, Interrupted, result_of, warn_i
 from .sdk import Trainable
 from .signals import DeferredSignals, is_in_event_loop
 
+if TYPE_CHECKING:
+    from .config import ExperimentConfig
+    from .manager import Manager
+    from .manager.control import Extension, RunningManager
+    from .runner import Event, TrialRunner
+    from .store import ExperimentFolder
+
 __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 
 _log = logging.getLogger(__name__)
 # Seconds that an experiment may take, after the grace period of its trials, to end with its program.
 _STOP_PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A manager that runs, with the loop that runs it and the thread of the loop."""
+
+    manager: Manager
+    host: RunningManager
+    loop: asyncio.AbstractEventLoop
+    thread: int
 
 
 class Experiment(Plots):
@@ -151,26 +169,28 @@ class Experiment(Plots):
         experiment._resume_unfinished = resume_unfinished
         return experiment
 
-    def _begin(self, make: Callable[[], Any]) -> None:
+    def _begin(self, make: Callable[[], Manager]) -> None:
         self._make = make
         self._retry_failed: bool | None = None
         self._resume_unfinished = True
         self._lock = threading.RLock()  # a signal may come while this thread holds it
-        self._manager: Any = None
+        self._manager: Manager | None = None
         self._folder: Path | None = None
-        self._host: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = 0
+        self._running: _Running | None = None
         self._stop_reason: str | None = None
         self._added: list[Point] = []
 
     def create(self) -> Path:
         """Make the experiment's folder, or acquire the restored one, before `run` does; return its path."""
+        return self._prepared().folder.path
+
+    def _prepared(self) -> Manager:
+        """Return the manager, which is made when it is first needed."""
         with self._lock:
             if self._manager is None:
                 self._manager = self._make()
                 self._folder = self._manager.folder.path
-            return self._manager.folder.path
+            return self._manager
 
     def run(self, *, progress: bool = True, ui: bool = False) -> ExperimentResult:
         """Run the search to its end, or until another thread calls `stop`; return the results.
@@ -197,8 +217,8 @@ class Experiment(Plots):
         """End the search, from any thread, without waiting. Trials get their grace period, and then `run` returns."""
         with self._lock:
             self._stop_reason = reason
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._host.stop, reason)
+            if self._running is not None:
+                self._running.loop.call_soon_threadsafe(self._running.host.stop, reason)
 
     def add_trial(self, parameters: Point) -> None:
         """Try your own parameters, from any thread, before or while the search runs.
@@ -212,16 +232,17 @@ class Experiment(Plots):
             raise ValueError(f"not in the search space: {reasons}")
         added: concurrent.futures.Future[None] = concurrent.futures.Future()
         with self._lock:
-            if self._loop is None:
+            running = self._running
+            if running is None:
                 if self._manager is None and self._folder is not None:
                     raise ValueError("no trial can be added: the experiment does not run any more")
                 self._added.append(dict(parameters))
                 return
-            add = partial(self._manager.add_trial, parameters)
-            if threading.get_ident() == self._thread:  # a callback calls
+            add = partial(running.manager.add_trial, parameters)
+            if threading.get_ident() == running.thread:  # a callback calls
                 _do(added, add)
             else:
-                self._loop.call_soon_threadsafe(_do, added, add)
+                running.loop.call_soon_threadsafe(_do, added, add)
         added.result()
 
     def results(self) -> ExperimentResult:
@@ -238,8 +259,7 @@ class Experiment(Plots):
 
     def _run(self, *, progress: bool, ui: bool) -> ExperimentResult:
         _check_startable(self.config)  # not in `create`: results can be read without the script
-        folder = self.create()
-        manager = self._manager
+        manager = self._prepared()
         try:
             with (
                 _ended_with_the_program(self.stop, manager.config.kill_grace),
@@ -247,35 +267,34 @@ class Experiment(Plots):
                 shown_progress(manager, is_wanted=progress),
             ):
                 asyncio.run(self._watched(manager))
-            return result_of(folder)
+            return result_of(manager.folder.path)
         finally:
             with self._lock:
                 self._manager, self._stop_reason = None, None
             manager.store.close()
             manager.folder.disown()
 
-    async def _watched(self, manager: Any) -> None:
+    async def _watched(self, manager: Manager) -> None:
         """Run the manager with its control socket."""
         from .manager.control import RunningManager
 
         async with RunningManager(manager) as host:
             with self._lock:
-                self._thread, self._host = threading.get_ident(), host
-                self._loop = asyncio.get_running_loop()  # last: a signal may come in between
+                self._running = _Running(manager, host, asyncio.get_running_loop(), threading.get_ident())
                 if self._stop_reason is not None:
                     host.stop(self._stop_reason)
             try:
                 await host.wait()
             finally:
                 with self._lock:
-                    self._loop = None
+                    self._running = None
                 await asyncio.sleep(0)  # calls of other threads that were scheduled before return now
 
-    def _first_events(self, runner: Any, now: float) -> list[Any]:
+    def _first_events(self, runner: TrialRunner, now: float) -> list[Event]:
         """Return the requests of `restore` and of earlier calls of `add_trial`, given the state of the experiment."""
         from .runner import RetryFailedRequested, TrialKillRequested, added_trial
 
-        events: list[Any] = []
+        events: list[Event] = []
         if not self._resume_unfinished:
             events += [TrialKillRequested(now, trial_id) for trial_id in runner.live]
         if self._retry_failed is not None:
@@ -308,7 +327,7 @@ def _interrupted(result: ExperimentResult) -> Interrupted:
     return Interrupted(f"the experiment in {result.folder} was stopped: {how}", result)
 
 
-def _created(config: Any, **more: Any) -> Any:
+def _created(config: ExperimentConfig, **more: Any) -> Manager:
     from .manager import create_experiment
     from .store import FolderExistsError
 
@@ -329,7 +348,7 @@ def _continued(config: Any, *, directory: Path | None, experiment_id: str, **mor
     return manager or _created(config, directory=directory, experiment_id=experiment_id, **more)
 
 
-def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
+def _resumed(folder: ExperimentFolder, extension: Extension, **more: Any) -> Manager:
     from .manager import resume_experiment
     from .manager.control import extend_experiment
 
@@ -338,7 +357,7 @@ def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
     return resume_experiment(folder, **more)
 
 
-def _check_startable(config: Any) -> None:
+def _check_startable(config: ExperimentConfig) -> None:
     """Raise `ConfigError` if this machine cannot start the trials of an experiment."""
     from .config import ConfigError
     from .manager import faults_at_start

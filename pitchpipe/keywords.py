@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 
 from .protocol import Direction, Json
 
-Section = Mapping[str, Json]
+Section = Mapping[str, object]  # of a config: JSON, and paths
 Algorithm = str | Section
 Duration = float | str
 Point = Mapping[str, Json]

@@ -5,10 +5,16 @@ from __future__ import annotations
 import html
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .manager import Manager, SearchSession
+    from .runner import TrialRunner
+    from .server import ServerProcess
+    from .store import ExperimentFolder
 
 _INTERVAL = 0.5
 
@@ -16,7 +22,15 @@ Look = tuple[str, int, int | None]
 """A line of text, how many trials have ended, and how many there will be, if that is known."""
 
 
-def line_of(runner: Any) -> Look:
+class Draw(Protocol):
+    """Where progress is drawn."""
+
+    def __call__(self, look: Look, *, is_last: bool) -> None:
+        """Draw a look in place of the one before; the last one stays."""
+        ...
+
+
+def line_of(runner: TrialRunner) -> Look:
     """Return what is shown of a running experiment."""
     from .telling import counts_text, front_text, nouns, results_text
 
@@ -36,7 +50,7 @@ def line_of(runner: Any) -> Look:
 
 
 @contextmanager
-def shown_progress(manager: Any, *, is_wanted: bool) -> Iterator[None]:
+def shown_progress(manager: Manager | SearchSession, *, is_wanted: bool) -> Iterator[None]:
     """Show the progress of a manager in a block, on a terminal or in a notebook."""
     draw = _drawer() if is_wanted else None
     if draw is None:
@@ -61,7 +75,7 @@ def shown_progress(manager: Any, *, is_wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _drawn(draw: Callable[..., None], latest: list[Look]) -> Iterator[None]:
+def _drawn(draw: Draw, latest: list[Look]) -> Iterator[None]:
     """Draw the latest look regularly, in a thread, so that a slow terminal does not delay trials."""
     over = threading.Event()
 
@@ -79,7 +93,7 @@ def _drawn(draw: Callable[..., None], latest: list[Look]) -> Iterator[None]:
         thread.join()
 
 
-def _drawer() -> Callable[..., None] | None:
+def _drawer() -> Draw | None:
     """Return a function that draws a look in a cell or on a terminal; None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
@@ -105,11 +119,11 @@ class _Cell:
 
         line, ended, total = look
         bar = f'<progress value="{ended}" max="{total}"></progress> ' if total else ""
-        shown = HTML(f"{bar}{html.escape(line)}")
+        cell = HTML(f"{bar}{html.escape(line)}")
         if self._handle is None:
-            self._handle = display(shown, display_id=True)
+            self._handle = display(cell, display_id=True)
         else:
-            self._handle.update(shown)
+            self._handle.update(cell)
 
 
 class _Terminal:
@@ -133,7 +147,7 @@ class _Terminal:
 
 
 @contextmanager
-def shown_pages(folder: Any, *, is_wanted: bool) -> Iterator[None]:
+def shown_pages(folder: ExperimentFolder, *, is_wanted: bool) -> Iterator[None]:
     """Serve the pages of an experiment in a block, and print their address once they respond."""
     if not is_wanted:
         yield
@@ -145,7 +159,7 @@ def shown_pages(folder: Any, *, is_wanted: bool) -> Iterator[None]:
         yield
 
 
-def _print_address(server: Any, folder: Any) -> None:
+def _print_address(server: ServerProcess, folder: ExperimentFolder) -> None:
     from .server import ServerError
 
     try:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from .keywords import ARGUMENTS, Algorithm, Point, SearchOptions, Section, completed, given_objectives
 from .plots import Plots
@@ -20,6 +20,11 @@ from .progress import forget_closed_stderr, shown_progress
 from .protocol import Direction, Json, Parameters, loads, parameters_of, seed_of_repeat
 from .results import ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
 from .sdk import NoRunningTrial, TrialFunction, TrialStopped, hosted, metric_text, shortened
+
+if TYPE_CHECKING:
+    from .config import ConfigProblem, ExperimentConfig
+    from .manager import SearchSession
+    from .runner import AttemptOrder, Trial
 
 Errors = type[Exception] | tuple[type[Exception], ...]
 _NEEDS_SPACE = "a new search needs a space, such as {'x': pitchpipe.uniform(0, 1)}"
@@ -40,7 +45,7 @@ class SearchTrial:
     `budget` is how long to train, in the tuner's unit, and `seed` the seed of a repeat; None where there is none.
     """
 
-    def __init__(self, session: Any, order: Any, *, reported: int = 0) -> None:
+    def __init__(self, session: SearchSession, order: AttemptOrder | Trial, *, reported: int = 0) -> None:
         self.id: str = order.trial_id
         self.number: int = order.sequence_id
         self.attempt: int = order.attempt
@@ -269,7 +274,7 @@ def maximize(
         return _run(search, function, seconds, catch, progress)
 
 
-def _config(space: Mapping[str, Json] | None, fields: Mapping[str, object]) -> Any:
+def _config(space: Mapping[str, Json] | None, fields: Mapping[str, object]) -> ExperimentConfig | None:
     """Return the config of a search, None without a space: the folder has it."""
     from .config import ConfigError, ExperimentConfig, check_samples
 
@@ -290,7 +295,7 @@ def _config(space: Mapping[str, Json] | None, fields: Mapping[str, object]) -> A
     return config
 
 
-def _renamed(problem: Any) -> Any:
+def _renamed(problem: ConfigProblem) -> ConfigProblem:
     """Return a problem with the names of arguments in place of those of fields."""
     path, message = problem.path, problem.message
     for field, argument in ARGUMENTS.items():
