@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import Config, Json, Parameters, Path, brief
-from .json_values import MAX_DEPTH, identity, json_problems, number, plain_copy
+from .json_checks import MAX_DEPTH, identity, json_problems, number, plain_copy
 from .parameter import NUMERIC, TYPES, Kind, Parameter, dotted
 from .problems import Problem, nearest
 from .units import MAX_LOG, grid_range

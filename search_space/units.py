@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 from ..protocol import brief
-from .json_values import identity, json_problems, number, plain_copy
+from .json_checks import identity, json_problems, number, plain_copy
 from .parameter import Parameter
 from .problems import nearest
 
