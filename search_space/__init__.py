@@ -6,9 +6,8 @@ Pure: no I/O, no clock, and every random number comes from a generator that the 
 from __future__ import annotations
 
 from ..protocol import Path, format_path
-from .json_checks import identity, non_finite, plain_copy
+from .json_checks import Problem, SearchSpaceError, identity, non_finite, plain_copy
 from .parameter import TYPES, Parameter, separators
-from .problems import Problem, SearchSpaceError
 from .reading import MAX_INTEGER, MAX_STEPS, with_constants
 from .sampling import (
     choice,

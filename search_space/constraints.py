@@ -19,7 +19,7 @@ from numbers import Real
 from typing import Any
 
 from ..protocol import Parameters, brief
-from .problems import Problem, nearest
+from .json_checks import Problem, nearest
 
 MAX_LENGTH = 1000  # characters
 MAX_DEPTH = 100  # levels of the syntax tree; a + b + c has three

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import Config, Json, Parameters, Path, brief
-from .json_checks import MAX_DEPTH, identity, json_problems, number, plain_copy
+from .json_checks import MAX_DEPTH, Problem, identity, json_problems, nearest, number, plain_copy
 from .parameter import NUMERIC, TYPES, Kind, Parameter, dotted
-from .problems import Problem, nearest
 from .units import MAX_LOG, grid_range
 
 MAX_STEPS = 2**40  # multiples of q: beyond it doubles in the unit cube cannot tell neighbours apart

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..protocol import JsonObject, Parameters, Path, brief
 from .constraints import Constraint, Names, evaluation_error, read_constraints
-from .json_checks import identity, non_finite, plain_copy
+from .json_checks import Problem, SearchSpaceError, identity, nearest, non_finite, plain_copy
 from .parameter import Parameter
-from .problems import Problem, SearchSpaceError, nearest
 from .reading import read
 from .units import UnitMap, unit_map
 

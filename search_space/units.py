@@ -13,9 +13,8 @@ from statistics import NormalDist
 from typing import Any
 
 from ..protocol import brief
-from .json_checks import identity, json_problems, number, plain_copy
+from .json_checks import identity, json_problems, nearest, number, plain_copy
 from .parameter import Parameter
-from .problems import nearest
 
 Curve = Callable[[float], float]
 

@@ -13,9 +13,9 @@ from adapters import environment_of
 __all__ = ["version_of"]
 
 _REQUIREMENTS = Path(__file__).parent / "requirements"
-# What our suggestions depend on, but for messages and tests.
+# What our suggestions depend on, but for tests.
 _ROOMS = ("numerics", "plugins", "search_space", "tuners")
-_LEFT_OUT = ("search_space/problems.py", "tuners/conformance.py")
+_LEFT_OUT = ("tuners/conformance.py",)
 _PACKAGES = {"optuna-": "optuna", "skopt": "scikit-optimize", "hebo": "HEBO"}
 
 
