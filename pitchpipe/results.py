@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .plots import Plots
 from .protocol import JsonObject, Parameters
 
 if TYPE_CHECKING:
-    from .store.reading import FailureRegion, TrialRow
+    from .store.reading import ExperimentView, FailureRegion, TrialRow
 
 _log = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,8 @@ class ExperimentResult(Plots):
     @cached_property
     def trials(self) -> list[JsonObject]:
         """All trials in the order in which they were made, as plain dicts."""
-        from .store.reading import ExperimentView
-
-        with ExperimentView(self.folder) as view:
-            return [_row(trial, list(self._directions)) for trial in view.details()]
+        names = list(self._directions)
+        return _read(self.folder, lambda view: [_row(trial, names) for trial in view.details()])
 
     @cached_property
     def families(self) -> list[JsonObject]:
@@ -74,27 +73,20 @@ class ExperimentResult(Plots):
         `repeats` has the numbers of the `trials`, the `count` of those that succeeded, the `interval` of each mean
         (half of the 95 % confidence interval) and how the family ended. Empty without `repeats` in the configuration.
         """
-        from .store.reading import ExperimentView
-
-        with ExperimentView(self.folder) as view:
-            return [_row(one, list(self._directions)) for one in view.families()]
+        names = list(self._directions)
+        return _read(self.folder, lambda view: [_row(family, names) for family in view.families()])
 
     @cached_property
     def failures(self) -> list[str]:
         """The ways in which trials failed, the most frequent first, such as `4 trials failed: ValueError: no luck`."""
-        from .store.reading import ExperimentView
         from .telling import failed_text
 
-        with ExperimentView(self.folder) as view:
-            return [failed_text(group) for group in view.failures()]
+        return [failed_text(group) for group in _read(self.folder, lambda view: view.failures())]
 
     @cached_property
     def failure_regions(self) -> list[FailureRegion]:
         """Values of parameters with which most trials fail in one way, such as `width` above 64 out of memory."""
-        from .store.reading import ExperimentView
-
-        with ExperimentView(self.folder) as view:
-            return view.failure_regions()
+        return _read(self.folder, lambda view: view.failure_regions())
 
     def trial(self, trial_id: str) -> JsonObject:
         """Return the trial with this id; raise `KeyError` if there is none."""
@@ -109,16 +101,13 @@ class ExperimentResult(Plots):
         With several objectives, `knee` is the knee of the front. A trial that violates a limit is never the best.
         Raises `KeyError` for an unknown objective.
         """
-        from .store.reading import ExperimentView
-
         name = objective or next(iter(self._directions))
         if name not in self._directions and (name != "knee" or len(self._directions) < 2):
             raise KeyError(
                 f"'{name}' is not an objective of experiment {self.id}: it has {list(self._directions)}"
             )
-        with ExperimentView(self.folder) as view:
-            best = next(iter(view.best(1, name)), None)
-        return None if best is None else self._row_of(best)
+        best = _read(self.folder, lambda view: view.best(1, name))
+        return self._row_of(best[0]) if best else None
 
     def _row_of(self, trial: TrialRow) -> JsonObject:
         """Return the row of a family, or the row of a trial with all its details."""
@@ -133,10 +122,7 @@ class ExperimentResult(Plots):
 
         Trials are numbers (`sequence_id`), and the hypervolume is None with one objective.
         """
-        from .store.reading import ExperimentView
-
-        with ExperimentView(self.folder) as view:
-            return asdict(view.front())
+        return asdict(_read(self.folder, lambda view: view.front()))
 
     @cached_property
     def closest_to_defaults(self) -> JsonObject | None:
@@ -146,20 +132,17 @@ class ExperimentResult(Plots):
         there is one), how many others it has (`unimportant`), and for the best trial `best_changes` and
         `best_unimportant`. With repeats, `trial` and `best` are families.
         """
-        from .store.reading import ExperimentView, closest_object
+        from .store.reading import closest_object
 
-        with ExperimentView(self.folder) as view:
-            closest = view.closest_to_defaults()
+        closest = _read(self.folder, lambda view: view.closest_to_defaults())
         return None if closest is None else closest_object(closest, self._row_of)
 
     @cached_property
     def health(self) -> list[str]:
         """Notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
         from .server import read_health
-        from .store.reading import ExperimentView
 
-        with ExperimentView(self.folder) as view:
-            return read_health(view)
+        return _read(self.folder, read_health)
 
     def dataframe(self) -> Any:
         """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas.
@@ -216,11 +199,10 @@ class ExperimentResult(Plots):
 
     def _why_none(self) -> str:
         """Return, as HTML, why there is no best trial, and how trials failed."""
-        from .store.reading import ExperimentView
         from .telling import visible, why_none_text
 
-        with ExperimentView(self.folder) as view:
-            lines = [why_none_text(view, view.summary()), *self.failures]
+        why_none = _read(self.folder, lambda view: why_none_text(view, view.summary()))
+        lines = [why_none, *self.failures]
         return "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
 
     def _folder_to_plot(self) -> Path:
@@ -229,6 +211,14 @@ class ExperimentResult(Plots):
     @property
     def _directions(self) -> dict[str, str]:
         return self.directions or {"default": "minimize"}
+
+
+def _read(folder: Path, read: Callable[[ExperimentView], Answer]) -> Answer:
+    """Return what a function reads of the experiment in a folder."""
+    from .store.reading import ExperimentView
+
+    with ExperimentView(folder) as view:
+        return read(view)
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -287,11 +277,9 @@ def result_of(folder: Path, keeps: object = None) -> ExperimentResult:
 
     The object in `keeps` lives as long as the results.
     """
-    from .store.reading import ExperimentView
     from .telling import gains_over_defaults
 
-    with ExperimentView(folder) as view:
-        summary = view.summary()
+    summary = _read(folder, lambda view: view.summary())
     directions = {objective.name: objective.direction for objective in summary.objectives}
     names = list(directions)
     front = [_best_of(trial, names) for trial in summary.best]
