@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         origin_of,
     )
     from .root_fields import ConfigFields, Form
-    from .sections import PLATFORMS, AlgorithmConfig, LocalConfig, RayConfig, camel_case
+    from .sections import PLATFORMS, AlgorithmConfig, LocalConfig, RayConfig
     from .source import Source, parse_source, read_source
     from .values import UnitError, parse_duration
 else:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..protocol import JsonObject, Path, brief_json, foreign, scalar_item
+from ..protocol import JsonObject, Path, brief_json, camel_case, foreign, scalar_item
 from .problems import MISSING, OTHER_NAMES, Finding, did_you_mean, fold, nearest, origin_of
 from .root_fields import ConfigFields, Form
 from .sections import (
@@ -25,7 +25,6 @@ from .sections import (
     ResourcesConfig,
     Section,
     StopConfig,
-    camel_case,
 )
 from .source import Source
 

@@ -11,7 +11,6 @@ import base64
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
-from ..protocol import Json, JsonObject, Path
+from ..protocol import Json, JsonObject, Path, camel_case, snake_case
 from .problems import ConfigError, Finding
 
 if TYPE_CHECKING:
@@ -104,8 +103,6 @@ def ask_dispatcher(
 
     A default direction is left out too, so that the classes use their own.
     """
-    from .sections import camel_case
-
     parameters = config.canonical()
     hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")
     for name in (*hidden, "initial_points", "warm_start"):
@@ -170,8 +167,7 @@ def _path(steps: Sequence[Any]) -> Path:
     ('tuner', 'class_args', 'myArg')
     """
     count = 2 if steps[0] in ("tuner", "assessor") else 1  # how many of them are fields
-    fields = [re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), str(step)) for step in steps[:count]]
-    return (*fields, *steps[count:])
+    return (*(snake_case(str(step)) for step in steps[:count]), *steps[count:])
 
 
 def tracker_classes(config: ConfigFields) -> dict[str, Callable[..., Any]]:

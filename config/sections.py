@@ -16,6 +16,7 @@ from ..protocol import (
     Objective,
     Parameters,
     brief_json,
+    camel_case,
     constraint_limits,
     number_in,
     objectives_of,
@@ -72,16 +73,6 @@ class Section(BaseModel):
         """Return the section as JSON with camelCase keys, without fields that are not set."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return {camel_case(name): _plain(value) for name, value in values.items() if value is not None}
-
-
-def camel_case(name: str) -> str:
-    """Return the canonical spelling of a field name.
-
-    >>> camel_case("max_trial_number")
-    'maxTrialNumber'
-    """
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def _plain(value: Any) -> Any:

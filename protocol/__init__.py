@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         UnknownCommand,
         encode_frame,
     )
-    from .json_types import Config, Json, JsonObject, Parameters
+    from .json_types import Config, Json, JsonObject, Parameters, camel_case, snake_case
     from .lazy import foreign
     from .message_parts import Path, brief, brief_json, cut, format_path
     from .metrics import metric_value, names_of, number_in, scalar_item, with_default

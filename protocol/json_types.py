@@ -1,4 +1,4 @@
-"""Names, for annotations, of JSON values whose names and values users or other programs choose."""
+"""JSON values whose names and values users or other programs choose: what annotations call them, and their spelling."""
 
 from __future__ import annotations
 
@@ -16,3 +16,22 @@ Parameters: TypeAlias = dict[str, Any]
 
 Config: TypeAlias = Mapping[str, Any]
 """The configuration of an experiment in the canonical form (camelCase names), or a section of it."""
+
+
+def camel_case(name: str) -> str:
+    """Return the canonical spelling of a config's field.
+
+    >>> camel_case("max_trial_number")
+    'maxTrialNumber'
+    """
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def snake_case(name: str) -> str:
+    """Return the spelling of a canonical field that users write.
+
+    >>> snake_case("maxTrialNumber")
+    'max_trial_number'
+    """
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ...protocol import Config
+from ...protocol import Config, snake_case
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, Goal, Summary, flat, to_json
 from ...telling import duration_text, experiment_text, number_text
@@ -125,7 +125,7 @@ def _differences(configs: Sequence[Config]) -> dict[str, list[Any]]:
     settings = [
         flat(
             {
-                _snake(name): _written(name, value)
+                snake_case(name): _written(name, value)
                 for name, value in config.items()
                 if name not in _PASSED_OVER
             }
@@ -140,12 +140,7 @@ def _differences(configs: Sequence[Config]) -> dict[str, list[Any]]:
 def _written(name: str, value: Any) -> Any:
     """Return the value of a field with the names of the fields in it as users write them."""
     is_section = isinstance(value, dict) and name not in _OWN_NAMES
-    return {_snake(inner): each for inner, each in value.items()} if is_section else value
-
-
-def _snake(name: str) -> str:
-    """Return the name of a field as users write it: `max_trial_number`."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    return {snake_case(inner): each for inner, each in value.items()} if is_section else value
 
 
 def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str, Any]:

@@ -17,12 +17,11 @@ from ...config import (
     Finding,
     Form,
     Source,
-    camel_case,
     fold,
     make_draft,
     origin_of,
 )
-from ...protocol import JsonObject, Path, brief_json, format_path
+from ...protocol import JsonObject, Path, brief_json, camel_case, format_path
 from .config_v1 import NAMES as V1_NAMES
 from .config_v1 import Rewritten, is_v1, nearest_v1, rewritten
 

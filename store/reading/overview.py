@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from ...protocol import Json
+from ...protocol import Json, camel_case
 from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
@@ -62,7 +62,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
     counts, results = _counts(db)
     rate = _trials_per_minute(db, experiment.end_time or time.time())
     with understood(db.path, "limits"):
-        limits = {name: _limit(config.get(_camel(name))) for name in _LIMITS}
+        limits = {name: _limit(config.get(camel_case(name))) for name in _LIMITS}
     best, outcome_limits = read_best(db, 1), limits_of(db)
     return Summary(
         id=folder.experiment_id,  # the row of a copied or renamed folder has the old one
@@ -168,8 +168,3 @@ def _remaining(
     if longest is not None:
         estimates.append(max(0.0, longest - run_time))
     return min(estimates, default=None)
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.title, others))

@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig, load_config
 from pitchpipe.config.root_fields import ConfigFields
-from pitchpipe.config.sections import AlgorithmConfig, camel_case
+from pitchpipe.config.sections import AlgorithmConfig
+from pitchpipe.protocol import camel_case
 
 from .refusals import SMALLEST
 
