@@ -216,7 +216,8 @@ def _sentence(error: ErrorDetails) -> tuple[str, str]:
         return "must not be empty", ""
     if kind == "literal_error":
         choices = details["expected"].replace("'", "")
-        return f"must be {choices}, not {brief_json(value)}", did_you_mean(value, _words(choices))
+        words = choices.replace(" or ", ", ").split(", ")
+        return f"must be {choices}, not {brief_json(value)}", did_you_mean(value, words)
     if kind in _BOUNDS:
         return f"must be {_BOUNDS[kind].format(**details)}, not {brief_json(value)}", ""
     if kind in _KINDS:
@@ -225,10 +226,6 @@ def _sentence(error: ErrorDetails) -> tuple[str, str]:
         hint = f"such as {_EXAMPLES[field]}" if is_whole else _type_hint(kind, value, field)
         return f"must be {_KINDS[kind]}, not {brief_json(value)}", hint
     return f"{error['msg']}, not {brief_json(value)}", ""
-
-
-def _words(choices: str) -> list[str]:
-    return choices.replace(" or ", ", ").split(", ")
 
 
 def _type_hint(kind: str, value: Any, field: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import reduce
+from operator import getitem
 
 from pydantic import PrivateAttr
 
-from ..protocol import Config, Path
+from ..protocol import Config
 from .checking import ConfigCheck
 from .cross_checks import (
     warnings_about_command,
@@ -69,7 +70,7 @@ class ExperimentConfig(ConfigFields):
         copied, findings = plain(data)
         check = ConfigCheck(cls, copied, base_directory, needs_command=needs_command)
         # The copy has null in place of what is not JSON: no finding is about what the user wrote there.
-        nulls = [finding.path for finding in findings if _at(copied, finding.path) is None]
+        nulls = [finding.path for finding in findings if reduce(getitem, finding.path, copied) is None]
         others = [
             other
             for other in check.draft.findings
@@ -290,10 +291,3 @@ def repeats_note(repeats: RepeatsConfig | None, most: int | None) -> str:
     least, at_best = most // repeats.count, -(-most // repeats.fewest)
     number = str(least) if least == at_best else f"{least} to {at_best}"
     return f"{note}; max_trial_number counts trials: {most} are {number} configurations"
-
-
-def _at(data: Any, path: Path) -> Any:
-    """Return the value at a path of keys and indices."""
-    for step in path:
-        data = data[step]
-    return data

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
-from ..protocol import Json, JsonObject, Path, camel_case, snake_case
+from ..protocol import Config, JsonObject, Path, camel_case, snake_case
 from .problems import ConfigError, Finding
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Checker:
                 self._process.stdin.close()
         self._files.close()
 
-    def ask(self, parameters: Mapping[str, Json], timeout: float) -> tuple[int, str, str]:
+    def ask(self, parameters: Config, timeout: float) -> tuple[int, str, str]:
         """Return exit code, stdout and stderr; raise `OSError` if it did not start, `TimeoutExpired` if it is late."""
         process = self._process
         if isinstance(process, OSError):
@@ -111,7 +111,7 @@ def ask_dispatcher(
 
 
 def check_parameters(
-    parameters: Mapping[str, Json], checker: Checker | None = None, timeout: float = CHECK_TIMEOUT
+    parameters: Config, checker: Checker | None = None, timeout: float = CHECK_TIMEOUT
 ) -> PluginCheck:
     """Ask a dispatcher, or the `checker`, about the plug-ins of a canonical config; `timeout` is in seconds."""
     try:

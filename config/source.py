@@ -323,11 +323,12 @@ def _floating(text: str) -> float:
     return math.nan if text == ".nan" else float(text)
 
 
-def _constant(text: str) -> bool:
-    return text.lower() == "true"
-
-
-_SCALARS = {"int": _integer, "float": _floating, "bool": _constant, "null": lambda _: None}
+_SCALARS = {
+    "int": _integer,
+    "float": _floating,
+    "bool": lambda text: text.lower() == "true",
+    "null": lambda _: None,
+}
 
 
 def _start(node: Node) -> tuple[int, int]:

@@ -113,22 +113,19 @@ def _repeated(config: ConfigFields) -> Mapping[Path, Path]:
 
 def warnings_about_start(config: ConfigFields) -> list[str]:
     """Return what is probably a mistake: points or sources given twice, too many points, unused priors."""
-    repeated = [
+    warnings = [
         f"{format_path(place)} repeats {format_path(other)}: it runs once"
         for place, other in _repeated(config).items()
     ]
-    repeated += [
+    warnings += [
         f"warm_start names {source} {count} times: it is read once"
         for source, count in Counter(config.warm_start).items()
         if count > 1
     ]
-    count, most = len(starting_points(config)), config.max_trial_number
-    too_many = [] if most is None or count <= most else [_too_many(count, most)]
-    name = config.tuner.name
-    is_unused = config.priors and name is not None and fold(name) not in _WITH_PRIORS
-    unused = [f"priors have no effect: the tuner {name} does not use them"] if is_unused else []
-    return [*repeated, *too_many, *unused]
-
-
-def _too_many(count: int, most: int) -> str:
-    return f"max_trial_number ({most}) leaves out {count - most} of the {count} points of defaults and initial_points"
+    count, most, tuner = len(starting_points(config)), config.max_trial_number, config.tuner.name
+    if most is not None and count > most:
+        rest = f"{count - most} of the {count} points of defaults and initial_points"
+        warnings.append(f"max_trial_number ({most}) leaves out {rest}")
+    if config.priors and tuner is not None and fold(tuner) not in _WITH_PRIORS:
+        warnings.append(f"priors have no effect: the tuner {tuner} does not use them")
+    return warnings

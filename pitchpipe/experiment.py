@@ -209,7 +209,8 @@ class Experiment(Plots):
             else:
                 result = run()
         if signals.is_interrupted:
-            raise _interrupted(result)
+            how = f'Experiment.restore("{result.folder}").run() continues it'
+            raise Interrupted(f"the experiment in {result.folder} was stopped: {how}", result)
         warn_if_none_succeeded(result)
         return result
 
@@ -320,11 +321,6 @@ def _ended_with_the_program(stop: Callable[[str], None], grace: float) -> Iterat
     finally:
         over.set()
         atexit.unregister(end)
-
-
-def _interrupted(result: ExperimentResult) -> Interrupted:
-    how = f'Experiment.restore("{result.folder}").run() continues it'
-    return Interrupted(f"the experiment in {result.folder} was stopped: {how}", result)
 
 
 def _created(config: ExperimentConfig, **more: Any) -> Manager:
