@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
-from ..protocol import JsonObject, Objective, Path, brief_json, format_path, main_objective
+from ..protocol import Direction, JsonObject, Objective, Path, brief_json, format_path, main_objective
 from .draft import Draft
 from .problems import MISSING, Finding, did_you_mean
 from .root_fields import ConfigFields
 from .sections import AlgorithmConfig, LocalConfig, ObjectiveConfig, RepeatsConfig
 
-DIRECTIONS = ("minimize", "maximize")
+DIRECTIONS = get_args(Direction)
 _FARTHER = "the reference is worse than every good value"
 _EXCLUDED = {"trial_cpu_number": "cpus_per_process", "trial_gpu_number": "gpus_per_process"}
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([\w-]+)\}")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from ..protocol import (
+    Direction,
     JsonObject,
     Objective,
     Parameters,
@@ -119,7 +120,7 @@ class ObjectiveConfig(Section):
     """A metric of the final result: optimised if it has a direction, limited if it has a constraint."""
 
     name: Text = Field(default="default", description="The key of the metric in the reported dict.")
-    direction: Literal["minimize", "maximize"] | None = Field(
+    direction: Direction | None = Field(
         default=None, description="Which way is better; not set for a metric that is only limited."
     )
     constraint: Annotated[str, BeforeValidator(_outcome_constraint)] | None = Field(

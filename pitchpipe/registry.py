@@ -46,11 +46,11 @@ class Registry:
 
     def trainable(self, name: str) -> type[Trainable]:
         """Return the class of this name; raise `NotRegistered` if there is none."""
-        return _found(self._trainables, name, "trainable")
+        return _looked_up(self._trainables, name, "trainable")
 
     def creator(self, name: str) -> Creator:
         """Return the function that makes the environment of this name; raise `NotRegistered` if there is none."""
-        return _found(self._creators, name, "environment")
+        return _looked_up(self._creators, name, "environment")
 
     def has_trainable(self, name: str) -> bool:
         """Return whether there is a trainable of this name."""
@@ -120,7 +120,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def _found(table: Mapping[str, Registered], name: str, kind: str) -> Registered:
+def _looked_up(table: Mapping[str, Registered], name: str, kind: str) -> Registered:
     if name in table:
         return table[name]
     nearest = difflib.get_close_matches(name, table, 3, 0.0)

@@ -82,8 +82,8 @@ def _option_of_unit(options: tuple[Any, ...]) -> Callable[[float], Any]:
 
 
 def _show_options(options: tuple[Any, ...]) -> str:
-    shown = ", ".join(brief(option) for option in options[:8])
-    return f"{shown} ..." if len(options) > 8 else shown
+    first = ", ".join(brief(option) for option in options[:8])
+    return f"{first} ..." if len(options) > 8 else first
 
 
 def _randint(parameter: Parameter) -> UnitMap:
