@@ -24,6 +24,7 @@ from ..protocol import lazy_names
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 if TYPE_CHECKING:
+    from .config_files import read_overridden
     from .draft import Draft, make_draft
     from .experiment_config import (
         ExperimentConfig,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         located,
         with_plugins_checked,
     )
-    from .overrides import read_overridden
     from .plugins import Checker, check_parameters, tracker_classes
     from .problems import (
         OTHER_NAMES,

@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from ..protocol import Config
 from .checking import ConfigCheck
+from .config_files import read_overridden
 from .cross_checks import (
     warnings_about_command,
     warnings_about_ignored,
@@ -19,7 +20,6 @@ from .cross_checks import (
     warnings_about_repeats,
 )
 from .draft import draft_of, plain
-from .overrides import read_overridden
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
 from .problems import ConfigError, ConfigProblem, Finding, fold
 from .root_fields import ConfigFields, Form

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, load_config
-from pitchpipe.config.overrides import read_overridden
+from pitchpipe.config.config_files import read_overridden
 
 from .refusals import OVERRIDDEN
 
