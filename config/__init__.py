@@ -5,7 +5,7 @@
 once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher.
 
     source       text to plain data, paths to file:line:column
-    overrides    values in place of those in the file
+    config_files  values in place of those in a file, the places of problems
     draft        Python data as JSON, spelling of keys, aliases
     values       what the values of fields may be, and what they become
     sections, root_fields   fields: type, range, default, meaning

@@ -11,12 +11,13 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ..protocol import JsonObject, brief_json
+from .config_files import ConfigFiles
 from .cross_checks import IGNORED, check_fields, check_space, check_stop, fill_defaults, free_form_note
 from .draft import draft_of
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
 from .problems import MISSING, ConfigError, ConfigProblem, Finding, did_you_mean
 from .root_fields import ConfigFields
-from .source import ConfigFiles, Source, read_source
+from .source import Source, read_source
 from .starting_points import check_starting_points
 from .values import UnitError
 

@@ -1,19 +1,66 @@
-"""Values from the command line in place of those in a config file: `tuner.class_args.seed=7`."""
+"""The files of a config: values in place of those in a file (`tuner.class_args.seed=7`), and the places of problems."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..protocol import Path
-from .problems import ConfigError, ConfigProblem, fold
+from ..protocol import Path, format_path
+from .problems import ConfigError, ConfigProblem, Finding, fold
 from .source import Source, parse_source, read_source
 
 _OPTION = "--set"
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE = "search_space"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFiles:
+    """The files of a config; both are None for a config from Python, whose problems have only a path."""
+
+    main: Source | None = None
+    space: Source | None = None
+
+    def problems(self, findings: Iterable[Finding]) -> list[ConfigProblem]:
+        """Return the findings (at the user's paths) with their positions, in order, each once."""
+        of_main = [] if self.main is None else self.main.problems
+        of_space = [] if self.space is None else self.space.problems
+        inside = [replace(problem, path=("search_space", *problem.path)) for problem in of_space]
+        return self.ordered([*of_main, *inside, *map(self._locate, findings)])
+
+    def ordered(self, problems: Iterable[ConfigProblem]) -> list[ConfigProblem]:
+        """Return problems without repetitions, those of the main file first, from top to bottom."""
+        main = self.main.file if self.main else None
+        return sorted(
+            dict.fromkeys(problems), key=lambda p: (p.file != main, p.file or "", p.line or 0, p.column or 0)
+        )
+
+    def named(self, path: Path) -> str:
+        """Return a path as the file writes it, with its line, for a sentence."""
+        line = self._position(path, True)[1]
+        return format_path(path) + (f" (line {line})" if line else "")
+
+    def _locate(self, finding: Finding) -> ConfigProblem:
+        message = finding.message
+        if finding.also is not None:
+            message += f" {self.named(finding.also)}"
+        file, line, column = self._position(finding.path, finding.at_key)
+        return ConfigProblem(
+            file=file, line=line, column=column, path=finding.path, message=message, hint=finding.hint
+        )
+
+    def _position(self, path: Path, at_key: bool) -> tuple[str | None, int | None, int | None]:
+        if self.space is not None and path[:1] == ("search_space",):
+            return (self.space.file, *self.space.position(path[1:], at_key))
+        if self.main is None:
+            return (None, None, None)
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.main.overridden:
+                return (self.main.overridden[path[:length]], None, None)
+        return (self.main.file, *self.main.position(path, at_key))
 
 
 def read_overridden(file: str | os.PathLike[str], overrides: Sequence[str]) -> Source:

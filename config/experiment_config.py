@@ -12,7 +12,7 @@ from pydantic import PrivateAttr
 
 from ..protocol import Config
 from .checking import ConfigCheck
-from .config_files import read_overridden
+from .config_files import ConfigFiles, read_overridden
 from .cross_checks import (
     warnings_about_command,
     warnings_about_ignored,
@@ -24,7 +24,6 @@ from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
 from .problems import ConfigError, ConfigProblem, Finding, fold
 from .root_fields import ConfigFields, Form
 from .sections import AlgorithmConfig, ObjectiveConfig, RepeatsConfig
-from .source import ConfigFiles
 from .starting_points import StartingPoint, starting_points, warnings_about_start
 
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself

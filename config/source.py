@@ -10,16 +10,15 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ..protocol import Json, JsonObject, Path, brief_json, format_path
-from .problems import ConfigError, ConfigProblem, Finding
+from ..protocol import Json, JsonObject, Path, brief_json
+from .problems import ConfigError, ConfigProblem
 
 _SLASHES = re.compile(r"(^|[\s,\[{])(//|/\*)")
 _TAG = "tag:yaml.org,2002:"
@@ -72,52 +71,6 @@ class Source:
         if is_there:
             holder[path[-1]] = value
         return is_there
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigFiles:
-    """The files of a config; both are None for a config from Python, whose problems have only a path."""
-
-    main: Source | None = None
-    space: Source | None = None
-
-    def problems(self, findings: Iterable[Finding]) -> list[ConfigProblem]:
-        """Return the findings (at the user's paths) with their positions, in order, each once."""
-        of_main = [] if self.main is None else self.main.problems
-        of_space = [] if self.space is None else self.space.problems
-        inside = [replace(problem, path=("search_space", *problem.path)) for problem in of_space]
-        return self.ordered([*of_main, *inside, *map(self._locate, findings)])
-
-    def ordered(self, problems: Iterable[ConfigProblem]) -> list[ConfigProblem]:
-        """Return problems without repetitions, those of the main file first, from top to bottom."""
-        main = self.main.file if self.main else None
-        return sorted(
-            dict.fromkeys(problems), key=lambda p: (p.file != main, p.file or "", p.line or 0, p.column or 0)
-        )
-
-    def named(self, path: Path) -> str:
-        """Return a path as the file writes it, with its line, for a sentence."""
-        line = self._position(path, True)[1]
-        return format_path(path) + (f" (line {line})" if line else "")
-
-    def _locate(self, finding: Finding) -> ConfigProblem:
-        message = finding.message
-        if finding.also is not None:
-            message += f" {self.named(finding.also)}"
-        file, line, column = self._position(finding.path, finding.at_key)
-        return ConfigProblem(
-            file=file, line=line, column=column, path=finding.path, message=message, hint=finding.hint
-        )
-
-    def _position(self, path: Path, at_key: bool) -> tuple[str | None, int | None, int | None]:
-        if self.space is not None and path[:1] == ("search_space",):
-            return (self.space.file, *self.space.position(path[1:], at_key))
-        if self.main is None:
-            return (None, None, None)
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.main.overridden:
-                return (self.main.overridden[path[:length]], None, None)
-        return (self.main.file, *self.main.position(path, at_key))
 
 
 def read_source(file: str | os.PathLike[str], name: str | None = None) -> Source:

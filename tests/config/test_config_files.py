@@ -1,4 +1,4 @@
-"""Values in place of those in a config file."""
+"""Values in place of those in a config file, and paths of a config to file, line and column."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, load_config
-from pitchpipe.config.config_files import read_overridden
+from pitchpipe.config.config_files import ConfigFiles, read_overridden
+from pitchpipe.config.problems import ConfigProblem, Finding
+from pitchpipe.config.source import parse_source
 
 from .refusals import OVERRIDDEN
 
@@ -51,3 +53,52 @@ def test_problems_of_the_rest_keep_their_places(file: Path) -> None:
         load_config(file, overrides=["trial_concurrency=0"], check_plugins=False)
     assert f"{file}:4:1: maxTrialNumbr: unknown field" in str(error.value)
     assert "--set trial_concurrency: must be " in str(error.value)
+
+
+MAIN = parse_source("tuner:\n  name: TPE\nseed: -1\n", "main.yml")
+SPACE = parse_source("lr:\n  _type: unifrom\n", "space.yml")
+
+
+@pytest.mark.parametrize(
+    ("places", "finding", "located"),
+    [
+        (ConfigFiles(MAIN), {"path": ("seed",)}, "main.yml:3:7: seed: is wrong"),
+        (
+            ConfigFiles(MAIN),
+            {"path": ("tuner", "name"), "at_key": True},
+            "main.yml:2:3: tuner.name: is wrong",
+        ),
+        # not in the file: the place is that of its section
+        (ConfigFiles(MAIN), {"path": ("tuner", "class_args")}, "main.yml:2:3: tuner.class_args: is wrong"),
+        (
+            ConfigFiles(MAIN),
+            {"path": ("seed",), "also": ("tuner", "name")},
+            "main.yml:3:7: seed: is wrong tuner.name (line 2)",
+        ),
+        (ConfigFiles(), {"path": ("seed",), "also": ("a", "b"), "hint": "hint"}, "seed: is wrong a.b (hint)"),
+        (
+            ConfigFiles(MAIN, SPACE),
+            {"path": ("search_space", "lr", "_type")},
+            "space.yml:2:10: search_space.lr._type: is wrong",
+        ),
+    ],
+)
+def test_finding_gets_the_places_of_its_paths(
+    places: ConfigFiles, finding: dict[str, Any], located: str
+) -> None:
+    (problem,) = places.problems([Finding(message="is wrong", **finding)])
+    assert str(problem) == located
+
+
+def test_problems_of_reading_a_space_file_are_under_search_space() -> None:
+    space = parse_source("lr: 1\nlr: 2\n", "space.yml")
+    (problem,) = ConfigFiles(MAIN, space).problems([])
+    assert str(problem).startswith("space.yml:2:1: search_space.lr: duplicate key")
+
+
+def test_problems_are_ordered_from_top_to_bottom_with_the_main_file_first_and_no_repetition() -> None:
+    def problem(file: str | None, line: int | None) -> ConfigProblem:
+        return ConfigProblem(file=file, line=line, column=1, path=(), message="is wrong")
+
+    last, first, middle = problem("a.yml", 1), problem("main.yml", 2), problem("main.yml", 9)
+    assert ConfigFiles(MAIN).ordered([last, middle, first, middle]) == [first, middle, last]

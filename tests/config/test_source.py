@@ -1,4 +1,4 @@
-"""YAML and JSON to plain data with positions, and paths of a config to file, line and column."""
+"""YAML and JSON to plain data with positions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.config.problems import ConfigError, ConfigProblem, Finding
-from pitchpipe.config.source import ConfigFiles, parse_source, read_source
+from pitchpipe.config.problems import ConfigError
+from pitchpipe.config.source import parse_source, read_source
 
 KEYS = st.text(st.characters(min_codepoint=32, max_codepoint=0xD7FF), max_size=6)
 JSON = st.recursive(
@@ -189,52 +189,3 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     else:
         result = json.dumps(source.data)
     assert result
-
-
-MAIN = parse_source("tuner:\n  name: TPE\nseed: -1\n", "main.yml")
-SPACE = parse_source("lr:\n  _type: unifrom\n", "space.yml")
-
-
-@pytest.mark.parametrize(
-    ("places", "finding", "located"),
-    [
-        (ConfigFiles(MAIN), {"path": ("seed",)}, "main.yml:3:7: seed: is wrong"),
-        (
-            ConfigFiles(MAIN),
-            {"path": ("tuner", "name"), "at_key": True},
-            "main.yml:2:3: tuner.name: is wrong",
-        ),
-        # not in the file: the place is that of its section
-        (ConfigFiles(MAIN), {"path": ("tuner", "class_args")}, "main.yml:2:3: tuner.class_args: is wrong"),
-        (
-            ConfigFiles(MAIN),
-            {"path": ("seed",), "also": ("tuner", "name")},
-            "main.yml:3:7: seed: is wrong tuner.name (line 2)",
-        ),
-        (ConfigFiles(), {"path": ("seed",), "also": ("a", "b"), "hint": "hint"}, "seed: is wrong a.b (hint)"),
-        (
-            ConfigFiles(MAIN, SPACE),
-            {"path": ("search_space", "lr", "_type")},
-            "space.yml:2:10: search_space.lr._type: is wrong",
-        ),
-    ],
-)
-def test_finding_gets_the_places_of_its_paths(
-    places: ConfigFiles, finding: dict[str, Any], located: str
-) -> None:
-    (problem,) = places.problems([Finding(message="is wrong", **finding)])
-    assert str(problem) == located
-
-
-def test_problems_of_reading_a_space_file_are_under_search_space() -> None:
-    space = parse_source("lr: 1\nlr: 2\n", "space.yml")
-    (problem,) = ConfigFiles(MAIN, space).problems([])
-    assert str(problem).startswith("space.yml:2:1: search_space.lr: duplicate key")
-
-
-def test_problems_are_ordered_from_top_to_bottom_with_the_main_file_first_and_no_repetition() -> None:
-    def problem(file: str | None, line: int | None) -> ConfigProblem:
-        return ConfigProblem(file=file, line=line, column=1, path=(), message="is wrong")
-
-    last, first, middle = problem("a.yml", 1), problem("main.yml", 2), problem("main.yml", 9)
-    assert ConfigFiles(MAIN).ordered([last, middle, first, middle]) == [first, middle, last]
