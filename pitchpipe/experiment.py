@@ -93,7 +93,7 @@ class Experiment(Plots):
         from .telling import escaped
 
         forget_closed_stderr()
-        function = _checked(trial)
+        function = _function_of(trial)
         data: dict[str, object] = {"search_space": dict(search_space), **config}
         if (objectives := given_objectives(direction, metric, config.get("objectives"))) is not None:
             data["objectives"] = objectives
@@ -362,7 +362,7 @@ def _check_startable(config: ExperimentConfig) -> None:
         raise ConfigError.of(faults)
 
 
-def _checked(trial: Any) -> Any:
+def _function_of(trial: Any) -> Any:
     """Return the function or class of a trial, None for a command; raise `TypeError` for anything else."""
     if isinstance(trial, str):
         if not registered.has_trainable(trial):

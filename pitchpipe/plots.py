@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from .server.figures import ExperimentTable
+
 Theme = Literal["light", "dark"]
 
 
@@ -108,7 +110,7 @@ class Plots:
         return getattr(figures, function)(table, *arguments, **options)
 
 
-def _table(folder: Path, *, curves: int = 0, attempts: bool = False) -> Any:
+def _table(folder: Path, *, curves: int = 0, attempts: bool = False) -> ExperimentTable:
     from .server import read_table
     from .store.reading import ExperimentView
 

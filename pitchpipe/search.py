@@ -247,7 +247,7 @@ def minimize(
     >>> abs(result.best.parameters["x"] - 1) < 0.1, len(result.trials)
     (True, 25)
     """
-    seconds = _checked("minimize", timeout, options)
+    seconds = _seconds_of("minimize", timeout, options)
     with Search(space, n_trials=n_trials, direction="minimize", **options) as search:
         return _run(search, function, seconds, catch, progress)
 
@@ -269,7 +269,7 @@ def maximize(
     >>> maximize(lambda parameters: parameters["n"], {"n": randint(0, 4)}, 10).best.value
     3.0
     """
-    seconds = _checked("maximize", timeout, options)
+    seconds = _seconds_of("maximize", timeout, options)
     with Search(space, n_trials=n_trials, direction="maximize", **options) as search:
         return _run(search, function, seconds, catch, progress)
 
@@ -343,7 +343,7 @@ def _run(
     return result
 
 
-def _checked(name: str, timeout: Any, options: Mapping[str, object]) -> float | None:
+def _seconds_of(name: str, timeout: Any, options: Mapping[str, object]) -> float | None:
     """Return the time (s) that `minimize` or `maximize` has; raise `TypeError` or `ValueError` for bad arguments."""
     if "objectives" in options:
         raise TypeError(
