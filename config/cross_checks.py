@@ -12,7 +12,7 @@ from .problems import MISSING, Finding, did_you_mean
 from .root_fields import ConfigFields
 from .sections import AlgorithmConfig, LocalConfig, ObjectiveConfig, RepeatsConfig
 
-DIRECTIONS = get_args(Direction)
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 _FARTHER = "the reference is worse than every good value"
 _EXCLUDED = {"trial_cpu_number": "cpus_per_process", "trial_gpu_number": "gpus_per_process"}
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([\w-]+)\}")
