@@ -337,7 +337,9 @@ def _created(config: ExperimentConfig, **more: Any) -> Manager:
         ) from error
 
 
-def _continued(config: Any, *, directory: Path | None, experiment_id: str, **more: Any) -> Any:
+def _continued(
+    config: ExperimentConfig, *, directory: Path | None, experiment_id: str, **more: Any
+) -> Manager:
     from .manager.control import continue_experiment
 
     manager = continue_experiment(config, experiment_id, directory=directory, **more)
