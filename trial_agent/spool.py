@@ -390,5 +390,5 @@ def _finite(number: object, otherwise: _T) -> float | _T:
         return otherwise
 
 
-def _shown(line: bytes) -> str:
+def _excerpt(line: bytes) -> str:
     return repr(cut(line.decode("utf-8", "replace"), 120))
