@@ -27,11 +27,13 @@ from ..protocol import (
 )
 from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
-from ..store.reading import ExperimentView, cell_text, cell_value, flat
+from ..store.reading import ExperimentView, TrialTable, cell_text, cell_value, columns_in, flat
 
 # Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
-_OTHER_COLUMNS = frozenset(("sequence_id", "id", "status", "start_time", "end_time", "reason"))
-_OF_REPEATS = frozenset(("family", "repeat", "seed"))
+_OTHER_COLUMNS = frozenset(
+    column.exported_name for column in columns_in(TrialTable.CSV, with_repeats=False) if column.kind != "json"
+)
+_OF_REPEATS = frozenset(column.name for column in columns_in(TrialTable.CSV) if column.of_repeats)
 # Before the names of parameters in the tables of Optuna and of Ray Tune, whose other columns are no parameters.
 _PREFIXES = ("params_", "config/")
 _SUCCEEDED = (None, TrialStatus.SUCCEEDED.value, "COMPLETE")

@@ -231,29 +231,18 @@ def _line(cells: Sequence[str], tag: str) -> str:
 
 
 def _row(trial: TrialRow, objectives: Sequence[str]) -> JsonObject:
-    """Return a trial or a family as a row, with the fields that callbacks receive."""
-    from .store.reading import FamilyRow, TrialDetail
+    """Return a trial or a family as a row; its first names are those that callbacks receive."""
+    from .store.reading import FamilyRow, TrialDetail, TrialTable, columns_in
 
-    return {
-        "trial_id": trial.trial_id,
-        "sequence_id": trial.sequence_id,
-        "status": trial.status,
-        "parameters": trial.parameters,
-        "value": _value_of(trial, objectives),
-        "final": trial.final,
-        "attempt": trial.attempt,
-        "intermediate_results": trial.intermediate_results,
-        "start_time": trial.start_time,
-        "end_time": trial.end_time,
-        "duration": trial.duration,
-        "reason": trial.reason,
-        **({"error": trial.error} if isinstance(trial, TrialDetail) else {}),
-        "family": trial.family,
-        "repeat": trial.repeat,
-        "seed": trial.seed,
-        "failure_kind": trial.kind,
-        **({"repeats": asdict(trial.repeats)} if isinstance(trial, FamilyRow) else {}),
-    }
+    row: JsonObject = {}
+    for column in columns_in(TrialTable.PYTHON):
+        if column.name == "value":
+            row["value"] = _value_of(trial, objectives)
+        elif column.name == "kind":
+            row["failure_kind"] = trial.kind
+        elif column.name != "error" or isinstance(trial, TrialDetail):
+            row[column.name] = getattr(trial, column.name)
+    return row | ({"repeats": asdict(trial.repeats)} if isinstance(trial, FamilyRow) else {})
 
 
 def _value_of(trial: TrialRow, objectives: Sequence[str]) -> Any:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from .trial_story import (
         Ending,
+        column_text,
         ending_of,
         facts_of,
         reason_text,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from ..protocol import constraint_limits
 from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, FamilyRow, Repeats, TrialDetail, TrialRow
+from ..store.reading import ExperimentView, FamilyRow, Repeats, TrialColumn, TrialDetail, TrialRow
 from .failed_trials import FailedTrial, ending_beside
 from .words import (
     counted,
@@ -18,6 +19,7 @@ from .words import (
     number_text,
     result_text,
     results_text,
+    status_text,
 )
 
 
@@ -239,6 +241,26 @@ def facts_of(
     yield "checkpoint", trial.checkpoint
     files = folder.trial(trial.sequence_id)
     yield "files", files if files.is_dir() else None
+
+
+def column_text(trial: TrialRow, column: TrialColumn, limits: Mapping[str, str]) -> str:
+    """Return what a trial has in a column of a table; empty if it has nothing there."""
+    if column.name == "reason":
+        return reason_text(trial, limits)
+    value = trial.seconds if column.name == "duration" else getattr(trial, column.name)
+    return "" if value is None else _IN_WORDS[column.kind](value)
+
+
+_IN_WORDS: Mapping[str, Callable[[Any], str]] = MappingProxyType(
+    {
+        "number": number_text,
+        "text": str,
+        "status": status_text,
+        "moment": moment_text,
+        "duration": duration_text,
+        "json": result_text,
+    }
+)
 
 
 def _intermediate(count: int, results: Sequence[object]) -> str:

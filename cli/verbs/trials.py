@@ -17,13 +17,16 @@ from ...store.reading import (
     FamilyRow,
     Goal,
     QueryError,
+    TrialColumn,
     TrialQuery,
     TrialRow,
+    TrialTable,
+    columns_in,
     family_object,
     to_json,
     trial_object,
 )
-from ...telling import duration_text, parameters_text, reason_text, repeats_text, value_text, violation_text
+from ...telling import column_text, parameters_text, repeats_text, value_text, violation_text
 from ..failures import Failure
 from ..lookup import chosen_experiment
 from ..printing import print_table
@@ -123,16 +126,11 @@ def trials(
     if not shown and portion.total:
         click.echo(f"none of {portion.total} {noun} matches")
         return
-    is_repeated = any(trial.family is not None for trial in shown)
-    head = [
-        *("#", "id"),
-        *(["family"] if is_repeated else []),
-        "status",
-        *(names if len(names) > 1 else ["result"]),
-        *(["front"] if marks else []),
-        *("took", "parameters", "reason"),
-    ]
-    print_table(head, [_row(trial, names, is_repeated, marks, limits) for trial in shown], len(head) - 2)
+    columns = columns_in(TrialTable.TERMINAL, with_repeats=any(trial.family is not None for trial in shown))
+    cells = _Cells(names=names, marks=marks, limits=limits)
+    head = [text for column in columns for text in cells.heads(column)]
+    rows = [[text for column in columns for text in cells.of(trial, column)] for trial in shown]
+    print_table(head, rows, len(head) - 2)  # the parameters give way
     if len(shown) < portion.matching:
         click.echo(f"{len(shown)} of {portion.matching} {noun}; --limit 0 shows all", err=True)
 
@@ -227,22 +225,31 @@ def _order(sort: str, objective: Goal) -> tuple[str, bool]:
     }[sort]
 
 
-def _row(
-    trial: TrialRow,
-    names: Sequence[str],
-    is_repeated: bool,
-    marks: Mapping[int, str],
-    limits: Mapping[str, str],
-) -> tuple[str, ...]:
-    family = repeats_text(trial) or f"{trial.family}, repeat {trial.repeat}"
-    return (
-        str(trial.sequence_id),
-        trial.trial_id,
-        *([family] if is_repeated else []),
-        trial.status,
-        *(value_text(trial, name) for name in names),
-        *([marks.get(trial.sequence_id if trial.family is None else trial.family, "")] if marks else []),
-        "" if trial.seconds is None else duration_text(trial.seconds),
-        parameters_text(trial.parameters),
-        reason_text(trial, limits),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cells:
+    """The texts of the table, with the metrics `names`, the `marks` of the front and the violated `limits`."""
+
+    names: Sequence[str]
+    marks: Mapping[int, str]
+    limits: Mapping[str, str]
+
+    def heads(self, column: TrialColumn) -> list[str]:
+        if column.name != "values":
+            return ["#" if column.name == "sequence_id" else column.short_head]
+        results = self.names if len(self.names) > 1 else [column.short_head]
+        return [*results, *(["front"] if self.marks else [])]
+
+    def of(self, trial: TrialRow, column: TrialColumn) -> list[str]:
+        match column.name:
+            case "family":
+                return [repeats_text(trial) or f"{trial.family}, repeat {trial.repeat}"]
+            case "status":
+                return [trial.status]
+            case "values":
+                number = trial.sequence_id if trial.family is None else trial.family
+                results = [value_text(trial, name) for name in self.names]
+                return [*results, *([self.marks.get(number, "")] if self.marks else [])]
+            case "parameters":
+                return [parameters_text(trial.parameters)]
+            case _:
+                return [column_text(trial, column, self.limits)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from ...protocol import JsonObject, Parameters
-from ...store.reading import Attempt
+from ...store.reading import Attempt, FamilyRow
 
 Status = Literal[
     "WAITING", "RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED"
@@ -114,35 +114,25 @@ class Repeats(BaseModel):
     end: str | None = Field(description="`complete`, `raced`, `stopped` or `failed`; null while it runs.")
 
 
-class Trial(BaseModel):
+def _fields_of(kind: type) -> type[BaseModel]:
+    """Return a model with the fields of a class of the read model."""
+    fields: dict[str, Any] = {name: (hint, ...) for name, hint in get_type_hints(kind).items()}
+    return create_model(kind.__name__, **fields)
+
+
+class Trial(_fields_of(FamilyRow)):
     """A trial in a table, or a family of repeats among the best; times are seconds since the epoch."""
 
-    sequence_id: int
-    trial_id: str
     status: Status
-    parameters: Any
-    parameter_source: str | None
     family: int | None = Field(
         description="Of a repeat: the number of the first trial with these parameters."
     )
-    repeat: int | None
-    seed: int | None
-    family_end: str | None
     repeats: Repeats | None = None
     value: float | None = Field(description="The result in the main objective.")
     values: dict[str, float | None] = Field(description="The results by objective.")
     final: Any = Field(description="The final result as it was reported.")
     last: float | None = Field(description="The last intermediate result.")
-    intermediate_results: int
-    created: float
-    start_time: float | None
-    end_time: float | None
-    duration: float | None
-    reason: str
     kind: Kind | None
-    exit_code: int | None
-    attempt: int
-    agent: str | None
 
 
 class TrialDetail(Trial):

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol import Config
 from ...store import Annotation, Annotations
-from ...store.reading import Condition, ExperimentView, QueryError, TrialQuery, TrialRow
-from ...telling import duration_text, moment_text, number_text, reason_text, status_text, visible
+from ...store.reading import (
+    Condition,
+    ExperimentView,
+    QueryError,
+    TrialColumn,
+    TrialQuery,
+    TrialRow,
+    TrialTable,
+    columns_in,
+)
+from ...telling import column_text, number_text, visible
 from ..figures import Dimension, dimensions_of
 from .elements import TRIAL_TONES
 
@@ -20,7 +29,7 @@ class Column:
     """A column: `field` is the field of a trial query, `head` its heading.
 
     `kind` is `number`, `text`, or empty for a column that cannot be filtered; `path` leads to a parameter's value,
-    `direction` is that of an objective, which the first click sorts best first.
+    `direction` is that of an objective, which the first click sorts best first. The others are `stored` columns.
     """
 
     field: str
@@ -30,6 +39,7 @@ class Column:
     hidden: bool = False
     path: tuple[str, ...] = ()
     direction: str | None = None
+    stored: TrialColumn | None = None
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -50,6 +60,10 @@ class Column:
 _NOTED = ("tags", "note")  # the store has no order for what people noted
 _ORDERS: Mapping[str, list[str]] = {"maximize": ["desc", "asc"], "minimize": ["asc", "desc"]}
 _TONE = {":cellClass": "cell => cell.data?.tone ?? ''"}
+# Of the kinds of values that can be filtered.
+_FILTER_KINDS: Mapping[str, str] = {"number": "number", "duration": "number", "text": "text"}
+_WIDTHS: Mapping[str, int] = {"sequence_id": 82, "trial_id": 100, "status": 112, "reason": 380, "note": 260}
+_WIDTHS_BY_KIND: Mapping[str, int] = {"text": 140, "moment": 170, "duration": 110}
 _ARROW = 25  # of the column that is sorted
 _NUMBER = 125  # six digits after 0.000
 _ONE_CONDITION = {"maxNumConditions": 1, "debounceMs": 150}
@@ -84,41 +98,36 @@ def columns_of(
     metrics: Sequence[str],
     directions: Mapping[str, str] | None = None,
     *,
-    has_last: bool = True,
-    has_reasons: bool = True,
+    empty: Collection[str] = (),
 ) -> list[Column]:
     """Return all columns, in the order in which they are shown; `directions` are those of the objectives, by name.
 
-    Last results and reasons are hidden at first if no trial has them.
+    Those that are `empty`, because no trial has a value there, are hidden at first.
     """
-    return [
-        Column(field="sequence_id", head="Trial", kind="number", width=82),
-        *_family_columns(config),
-        Column(field="status", head="Status", kind="", width=112),
-        *_metric_columns(metrics, directions or {}),
-        Column(
-            field="last", head="Last result", kind="number", width=_width("Last result"), hidden=not has_last
-        ),
-        *map(_parameter_column, dimensions_of(config.get("searchSpace"), config.get("constraints") or ())),
-        Column(field="reason", head="Why it ended", kind="text", width=380, hidden=not has_reasons),
-        Column(field="duration", head="Took", kind="number"),
-        Column(field="intermediate_results", head="Results", kind="number", width=_width("Results")),
-        Column(field="start_time", head="Began", kind="", width=170),
-        Column(field="kind", head="Kind of failure", kind="text", width=140, hidden=True),
-        Column(field="trial_id", head="Id", kind="text", width=100, hidden=True),
-        Column(field="attempt", head="Attempt", kind="number", width=_width("Attempt"), hidden=True),
-        Column(field="agent", head="Agent", kind="text", width=140, hidden=True),
-        Column(field="tags", head="Tags", kind="text", width=140, hidden=True),
-        Column(field="note", head="Note", kind="text", width=260, hidden=True),
-    ]
+    columns = list[Column]()
+    is_repeated = (config.get("repeats") or {}).get("count", 1) > 1
+    for stored in columns_in(TrialTable.PAGE | TrialTable.MENU, with_repeats=is_repeated):
+        if stored.name == "values":
+            columns += _metric_columns(metrics, directions or {})
+        elif stored.name == "parameters":
+            dimensions = dimensions_of(config.get("searchSpace"), config.get("constraints") or ())
+            columns += map(_parameter_column, dimensions)
+        else:
+            is_hidden = TrialTable.MENU in stored.tables or stored.name in empty
+            columns.append(_stored_column(stored, is_hidden=is_hidden))
+    return columns
 
 
-def _family_columns(config: Config) -> Iterator[Column]:
-    """Yield the columns that tell repeats of a configuration apart."""
-    if (config.get("repeats") or {}).get("count", 1) > 1:
-        for field in ("family", "repeat"):
-            head = field.capitalize()
-            yield Column(field=field, head=head, kind="number", width=_width(head))
+def _stored_column(stored: TrialColumn, *, is_hidden: bool) -> Column:
+    usual = _WIDTHS_BY_KIND.get(stored.kind) or _width(stored.head)
+    return Column(
+        field=stored.name,
+        head=stored.head,
+        kind=_FILTER_KINDS.get(stored.kind, ""),
+        width=_WIDTHS.get(stored.name, usual),
+        hidden=is_hidden,
+        stored=stored,
+    )
 
 
 def _metric_columns(metrics: Sequence[str], directions: Mapping[str, str]) -> Iterator[Column]:
@@ -278,38 +287,31 @@ def _row(
     address = f"{trial_root}/{number}"
     row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial.status, "")}
     for column in columns:
-        if (text := _text(trial, annotation, column, limits)) is not None:
+        if text := _text(trial, annotation, column, limits):
             row[column.field] = text
     # The only HTML cell: made of a number, an address of these pages, and constant words.
     row["sequence_id"] = f'{star}<a href="{address}">{number}</a>'
     return row
 
 
-def _text(trial: TrialRow, annotation: Annotation, column: Column, limits: Mapping[str, str]) -> str | None:
-    """Return the text of a cell; None for an empty one."""
-    head, _, name = column.field.partition(".")
-    if head == "last" and trial.status == "SUCCEEDED":
-        return None  # its result says it
+def _text(trial: TrialRow, annotation: Annotation, column: Column, limits: Mapping[str, str]) -> str:
+    """Return the text of a cell; empty without a value."""
     if column.path:
         value = trial.parameters
         for step in column.path:
             if not isinstance(value, Mapping) or step not in value:
-                return None
+                return ""
             value = value[step]
         return number_text(value)  # null may be an option
-    if head == "value":
-        value = trial.values.get(name)
-    elif head == "duration":
-        value = trial.seconds
-    elif head == "reason":
-        value = reason_text(trial, limits)
-    elif head in ("tags", "note"):
-        value = annotation.note if head == "note" else ", ".join(annotation.tags)
-    else:
-        value = getattr(trial, head, None)
-    if value is None or value == "":
-        return None
-    return _WRITTEN.get(head, visible if isinstance(value, str) else number_text)(value)
-
-
-_WRITTEN: Mapping[str, Any] = {"status": status_text, "duration": duration_text, "start_time": moment_text}
+    if column.stored is None:
+        result = trial.values.get(column.field.removeprefix("value."))
+        return "" if result is None else number_text(result)
+    match column.field:
+        case "last" if trial.status == "SUCCEEDED":
+            return ""  # its result says it
+        case "tags":
+            return visible(", ".join(annotation.tags))
+        case "note":
+            return visible(annotation.note)
+        case _:
+            return visible(column_text(trial, column.stored, limits))

@@ -29,7 +29,7 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
         )
         html.h1("Trials").classes("pp-hidden")
         directions = {goal.name: goal.direction for goal in summary.objectives}
-        columns = columns_of(config, metrics, directions, **_filled(summary))
+        columns = columns_of(config, metrics, directions, empty=_empty(summary))
         actions = TrialActions(view, where, lambda: table.selected())
         usual_order = _usual_order(summary.objectives, summary.outcome_limits)
         table = _Table(where, columns, chosen, usual_order, actions)
@@ -45,11 +45,12 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
         live.on_change(refresh)
 
 
-def _filled(summary: Summary) -> dict[str, bool]:
-    """Return whether trials have, or soon may have, a last result without a final one, and a reason."""
+def _empty(summary: Summary) -> list[str]:
+    """Return the columns without a value: no trial has, or soon may have, a last result alone, or a reason."""
+    if summary.is_running:
+        return []
     ends = set(summary.counts) - {"SUCCEEDED"}
-    is_running = summary.is_running
-    return {"has_last": is_running or bool(ends - {"FAILED"}), "has_reasons": is_running or bool(ends)}
+    return [*(["last"] if ends <= {"FAILED"} else []), *([] if ends else ["reason"])]
 
 
 def _usual_order(goals: Sequence[Goal], limits: Mapping[str, str]) -> str:

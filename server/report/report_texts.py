@@ -10,10 +10,20 @@ from importlib.metadata import version
 
 from ...protocol import Config, Json
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow
+from ...store.reading import (
+    ExperimentView,
+    FailureGroup,
+    FamilyRow,
+    Summary,
+    TrialRow,
+    TrialTable,
+    columns_in,
+    plain,
+)
 from ...telling import (
     FailedTrial,
     closeness_lines,
+    column_text,
     duration_text,
     experiment_text,
     front_lines,
@@ -21,7 +31,6 @@ from ...telling import (
     nouns,
     reason_text,
     repeats_text,
-    status_text,
     value_text,
     violation_text,
     who_text,
@@ -129,7 +138,7 @@ def texts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         knee=view.front().knee,
         failures=[_failures(group) for group in view.failures()],
         families=_family_table(families, table) if families else None,
-        trials=_trial_table(table, families),
+        trials=_trial_table(view, table, families),
         settings=_settings(config, summary),
         environment=_environment(),
         written=_moment(moment),
@@ -207,21 +216,35 @@ def _failures(group: FailureGroup) -> Failures:
     )
 
 
-def _trial_table(table: ExperimentTable, families: Sequence[FamilyRow]) -> TrialsTable:
+def _trial_table(view: ExperimentView, table: ExperimentTable, families: Sequence[FamilyRow]) -> TrialsTable:
     """Return the trials by number; of more than a thousand the best tenth, and others evenly over time."""
     family_of = {n: family.sequence_id for family in families for n in family.repeats.trials}
-    kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
+    columns = columns_in(TrialTable.REPORT, with_repeats=bool(families))
     limits = {limit.name: limit.limits_text for limit in table.limits}
-    head = ["trial", *["family"] * bool(families), "status", *_heads(table), "took", "reason"]
+    results, parameters = map(value_name, _metrics(table)), table.dimensions[:_MOST_COLUMNS]
+    names = {"values": [*results], "parameters": [dimension.name for dimension in parameters]}
+    head = [name for column in columns for name in names.get(column.name, [column.short_head])]
     rows = []
-    for trial in table.trials:
-        if trial.number in kept:
-            place = [trial.number, *[family_of.get(trial.number)] * bool(families)]
-            results = [trial.values.get(metric.name) for metric in _metrics(table)]
-            cells = [*place, status_text(trial.status), *results, *_values(table, trial.parameters)]
-            took = ("–", "") if trial.seconds is None else (duration_text(trial.seconds), trial.seconds)
-            reason = "; ".join(filter(None, (violation_text(trial.values, limits), hidden(trial.reason))))
-            rows.append([*map(_cell, cells), took, (reason, reason)])
+    for trial in view.numbered(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS)):
+        row = list[Cell]()
+        values = {name: value for name, value in plain(trial.values).items() if value is not None}
+        for column in columns:
+            match column.name:
+                case "values":
+                    row += [_cell(values.get(metric.name)) for metric in _metrics(table)]
+                case "parameters":
+                    point = plain(trial.parameters) if isinstance(trial.parameters, Mapping) else {}
+                    row += map(_cell, _values(table, point))
+                case "family":
+                    row.append(_cell(family_of.get(trial.sequence_id)))
+                case "reason":
+                    why = "; ".join(filter(None, (violation_text(values, limits), hidden(trial.reason))))
+                    row.append((why, why))
+                case name:
+                    value = plain(getattr(trial, name))
+                    text = "" if value is None else hidden(column_text(trial, column, limits))
+                    row.append((text or "–", float(value) if isinstance(value, int | float) else text))
+        rows.append(row)
     return _as_table(head, rows, len(table.outline))
 
 

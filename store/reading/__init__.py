@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TrialRow,
         VolumeEntry,
     )
+    from .trial_columns import TrialColumn, TrialTable, columns_in
     from .trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
     from .view import ExperimentView, Follow
 else:

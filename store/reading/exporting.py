@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
+from ...protocol import Json
 from ..errors import understood
 from .csv_cells import NULL, csv_text
 from .json_values import flat, parsed, to_json
 from .read_model import FamilyRow, TrialDetail, TrialRow
+from .trial_columns import TrialColumn, TrialTable, columns_in
 
 if TYPE_CHECKING:
     from .view import ExperimentView
 
-# Columns of the CSV before and after parameters and results: names in `trial_object`.
-_FIRST = ("sequence_id", "id", "status", "start_time", "end_time")
-_LAST = ("reason",)
-_REPEAT = ("family", "repeat", "seed")  # only where configurations are run several times
+_MANY = ("parameters", "final")  # each is a column for each name in it
+_FIRST = tuple(takewhile(lambda column: column.name not in _MANY, columns_in(TrialTable.CSV)))
 _PREFIX = "parameters."
 _PREFIXES = (_PREFIX, "final.")
 
@@ -68,23 +69,11 @@ def detail_object(trial: TrialDetail) -> dict[str, object]:
     return {name: getattr(trial, name) for name in (*row[:place], *more, *row[place:], last)}
 
 
-def trial_object(trial: TrialRow, intermediate: list[Any]) -> dict[str, object]:
+def trial_object(trial: TrialRow, intermediate: Sequence[Json]) -> dict[str, object]:
     """Return a trial with its results as the export has it."""
-    repeat = {"family": trial.family, "repeat": trial.repeat, "seed": trial.seed}
     return {
-        "id": trial.trial_id,
-        "sequence_id": trial.sequence_id,
-        "status": trial.status,
-        "parameters": trial.parameters,
-        "intermediate": intermediate,
-        "final": trial.final,
-        "start_time": trial.start_time,
-        "end_time": trial.end_time,
-        "reason": trial.reason,
-        "kind": trial.kind,
-        "exit_code": trial.exit_code,
-        "attempts": trial.attempt,
-        **({} if trial.family is None else repeat),
+        column.exported_name: intermediate if column.name == "intermediate" else getattr(trial, column.name)
+        for column in columns_in(TrialTable.JSON, with_repeats=trial.family is not None)
     }
 
 
@@ -93,18 +82,20 @@ def csv_lines(view: ExperimentView) -> Iterator[bytes]:
 
     A parameter whose name is that of another column, or begins as those of results do, gets the prefix `parameters.`
     """
-    parameters, finals = _columns(view)
-    last = (*_LAST, *_REPEAT) if view.repeats() > 1 else _LAST
-    taken = {*_FIRST, *finals, *last}
+    parameters, finals = _names(view)
+    columns = columns_in(TrialTable.CSV, with_repeats=view.repeats() > 1)
+    last = [column for column in columns if column.name not in _MANY and column not in _FIRST]
+    first_names, last_names = ([column.exported_name for column in part] for part in (_FIRST, last))
+    taken = {*first_names, *finals, *last_names}
     head = [
         f"{_PREFIX}{name}" if name in taken or name.startswith(_PREFIXES) else name for name in parameters
     ]
-    yield csv_text([[*_FIRST, *head, *finals, *last]])
+    yield csv_text([[*first_names, *head, *finals, *last_names]])
     for portion in view.portions():
         yield csv_text([_row(trial, parameters, finals, last) for trial in portion])
 
 
-def _columns(view: ExperimentView) -> tuple[list[str], list[str]]:
+def _names(view: ExperimentView) -> tuple[list[str], list[str]]:
     """Return the names of all parameters and results: the trials are read twice, here without their results."""
     parameters, finals = dict[str, None](), dict[str, None]()
     for portion in view.database.portions("SELECT sequence_id, record, final FROM trials"):
@@ -115,16 +106,18 @@ def _columns(view: ExperimentView) -> tuple[list[str], list[str]]:
     return list(parameters), list(finals)
 
 
-def _row(trial: TrialRow, parameters: list[str], finals: list[str], after: Sequence[str]) -> list[Any]:
-    exported, results = trial_object(trial, []), _flat_final(trial.final)
+def _row(
+    trial: TrialRow, parameters: Sequence[str], finals: Sequence[str], last: Sequence[TrialColumn]
+) -> list[object]:
+    results = _flat_final(trial.final)
     values = {name: NULL if value is None else value for name, value in flat(trial.parameters).items()}
-    first, last = ([_or_none(exported.get(name)) for name in names] for names in (_FIRST, after))
-    return [*first, *map(values.get, parameters), *map(results.get, finals), *last]
+    before, after = ([_or_none(getattr(trial, column.name)) for column in part] for part in (_FIRST, last))
+    return [*before, *map(values.get, parameters), *map(results.get, finals), *after]
 
 
-def _or_none(value: Any) -> Any:
+def _or_none(value: object) -> object:
     return None if value == "" else value
 
 
-def _flat_final(final: Any) -> dict[str, Any]:
+def _flat_final(final: Json) -> dict[str, Json]:
     return {} if final is None else flat(final, "final")

@@ -10,7 +10,7 @@ from ...numerics import interval, mean
 from ...runner import ExperimentStatus, TrialStatus
 from .database import Database
 from .read_model import FamilyRow, Repeats, TrialRow
-from .trial_query import RAN
+from .trial_columns import RAN
 from .trial_rows import rows_by_number
 
 _RESULTS = (

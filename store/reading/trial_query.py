@@ -20,6 +20,7 @@ from typing import Any
 from ...protocol import Objective, main_objective
 from ...runner import FailureKind, TrialStatus
 from ..annotations import Annotation
+from .trial_columns import TrialTable, columns_in
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
@@ -37,36 +38,11 @@ _OPPOSITE: Mapping[str, str] = MappingProxyType(
 _TURNED: Mapping[str, str] = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="})
 # What SQLite's JSON paths find in every spelling of JSON: it compares them with names as they are escaped.
 _PLAIN_NAME = re.compile(r"[ !#-.0-\[\]-~]*")
-_NOW = "(julianday('now') - 2440587.5) * 86400.0"
-# A pause, or the wait for another attempt, is no part of it; a clock that was set back does not make it less than 0.
-RAN = f"""(
-    SELECT total(max(0.0, end_time - start_time)) FROM attempts WHERE sequence_id = t.sequence_id
-) + CASE
-    WHEN EXISTS (SELECT 1 FROM attempts WHERE sequence_id = t.sequence_id AND attempt = t.attempt) THEN 0.0
-    ELSE max(0.0, coalesce(t.end_time, {_NOW}) - t.start_time)
-END"""
-"""The seconds that a trial `t` ran, in all its attempts; null before it has begun."""
-
 _COLUMNS: Mapping[str, str] = MappingProxyType(
-    {
-        "sequence_id": "t.sequence_id",
-        "trial_id": "t.trial_id",
-        "status": "t.status",
-        "created": "t.created",
-        "start_time": "t.start_time",
-        "end_time": "t.end_time",
-        "duration": RAN,
-        "reason": "t.reason",
-        "kind": "t.kind",
-        "attempt": "t.attempt",
-        "agent": "t.agent",
-        "intermediate_results": "t.next_sequence",
-        "family": "family_of(t.record)",
-        "repeat": "repeat_of(t.record)",
-    }
+    {column.name: column.sql for column in columns_in(TrialTable.WHERE) if column.sql}
 )
-_NOTED = ("tags", "note")
-_TEXTS = ("trial_id", "status", "reason", "kind", "agent")
+_NOTED = tuple(column.name for column in columns_in(TrialTable.WHERE) if not column.sql)
+_TEXTS = tuple(column.name for column in columns_in(TrialTable.WHERE) if column.kind in ("text", "status"))
 _JSON: Mapping[str, str] = MappingProxyType({"parameters": "lr", "final": "accuracy"})  # with an example
 _ORDERED = ("<", "<=", ">", ">=")
 _WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(

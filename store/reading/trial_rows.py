@@ -11,37 +11,19 @@ from ..errors import understood
 from .database import Database
 from .json_values import parsed
 from .read_model import Attempt, TrialDetail, TrialRow
-from .trial_query import RAN, TrialQuery, last_expression
+from .trial_columns import COLUMNS
+from .trial_query import TrialQuery, last_expression
 
-# What is read of the table of trials; the rest of a row follows from it.
-_LIST = (
-    "sequence_id",
-    "trial_id",
-    "status",
-    "record",
-    "created",
-    "start_time",
-    "end_time",
-    "final",
-    "reason",
-    "kind",
-    "exit_code",
-    "attempt",
-    "agent",
-    "next_sequence",
-)
-_DETAIL = (
-    *_LIST,
-    "error",
-    "gpus",
-    "pid",
-    "budget",
-    "checkpoint",
-    "failed",
-    "user_retries",
-    "slot",
-    "finals",
-)
+# What is read by SQL, by name: the number first. The rest of a row follows from it.
+_LISTED = {column.name: column.sql for column in COLUMNS if column.sql and not column.in_record}
+_LISTED["record"] = "t.record"
+_DETAILS = {
+    one.name: f"t.{one.name}"
+    for one in fields(TrialDetail)[len(fields(TrialRow)) :]
+    if one.name != "earlier_attempts"
+}
+_IN_RECORD = tuple(column.name for column in COLUMNS if column.in_record)
+_JSON = (*(column.name for column in COLUMNS if column.kind == "json" and column.sql), "gpus", "failed")
 _FIRST_WITH_EXPORTS, _FIRST_WITH_USER_RETRIES = 3, 4  # versions of the tables
 
 _Row = TypeVar("_Row", bound=TrialRow)
@@ -67,7 +49,7 @@ def read_trials(db: Database, query: TrialQuery) -> TrialPage:
             f"SELECT t.sequence_id FROM trials t WHERE {where} ORDER BY {order} {page}",
             [*filtered, *sorted_by, *bounds],
         ).fetchall()
-        return TrialPage(_rows(db, connection, TrialRow, _LIST, [number for (number,) in numbers]), total)
+        return TrialPage(_rows(db, connection, TrialRow, [number for (number,) in numbers]), total)
 
 
 def read_portions(db: Database) -> Iterator[list[TrialRow]]:
@@ -80,7 +62,7 @@ def read_details(db: Database) -> Iterator[TrialDetail]:
     """Yield all about each trial, but for its earlier attempts, as `read_portions` does."""
     for numbers in db.portions("SELECT sequence_id FROM trials"):
         with db.connection() as connection:
-            portion = _rows(db, connection, TrialDetail, _DETAIL, [number for (number,) in numbers])
+            portion = _rows(db, connection, TrialDetail, [number for (number,) in numbers])
         yield from portion
 
 
@@ -94,14 +76,14 @@ def read_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[tuple[An
 def rows_by_number(db: Database, sequence_ids: Sequence[int]) -> list[TrialRow]:
     """Return the trials with these numbers, in this order."""
     with db.connection() as connection:
-        return _rows(db, connection, TrialRow, _LIST, sequence_ids)
+        return _rows(db, connection, TrialRow, sequence_ids)
 
 
 def read_trial(db: Database, sequence_id: int) -> TrialDetail:
     """Return all about one trial; raise `LookupError` if there is none."""
     names = [one.name for one in fields(Attempt)]
     with db.connection() as connection:
-        found = _rows(db, connection, TrialDetail, _DETAIL, [sequence_id])
+        found = _rows(db, connection, TrialDetail, [sequence_id])
         if not found:
             raise LookupError(f"there is no trial {sequence_id}")
         attempts = connection.execute(
@@ -153,15 +135,15 @@ def sequence_id_of(db: Database, name: int | str) -> int:
     return row[0]
 
 
-def _rows(
-    db: Database, connection: Any, kind: type[_Row], columns: Sequence[str], sequence_ids: Sequence[int]
-) -> list[_Row]:
+def _rows(db: Database, connection: Any, kind: type[_Row], sequence_ids: Sequence[int]) -> list[_Row]:
     """Return trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
     found, main = dict[int, _Row](), db.main_objective()
     last, bound = last_expression(main)
+    columns = {**_LISTED, **(_DETAILS if issubclass(kind, TrialDetail) else {}), "last": last}
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    earlier = {} if version >= _FIRST_WITH_USER_RETRIES else {"user_retries": "revivals"}
-    selected = ", ".join(f"t.{earlier.get(name, name)}" for name in columns)
+    if version < _FIRST_WITH_USER_RETRIES and "user_retries" in columns:
+        columns["user_retries"] = "t.revivals"
+    selected = ", ".join(f"({expression})" for expression in columns.values())
     for begin in range(0, len(sequence_ids), 500):
         listed = ", ".join(map(str, sequence_ids[begin : begin + 500]))
         values = dict[int, dict[str, float]]()
@@ -170,10 +152,10 @@ def _rows(
         ):
             values.setdefault(sequence_id, {})[name] = value
         for row in connection.execute(
-            f"SELECT {selected}, ({last}), {RAN} FROM trials t WHERE t.sequence_id IN ({listed})", bound
+            f"SELECT {selected} FROM trials t WHERE t.sequence_id IN ({listed})", bound
         ):
             with understood(db.path, f"trial {row[0]}"):
-                stored = dict(zip((*columns, "last", "duration"), row, strict=True))
+                stored = dict(zip(columns, row, strict=True))
                 found[row[0]] = kind(**_fields(stored, values.get(row[0], {}), main))
     return [found[number] for number in sequence_ids if number in found]
 
@@ -183,20 +165,14 @@ def _fields(row: dict[str, Any], values: dict[str, float], main: str) -> dict[st
     record = parsed(row.pop("record"))
     row["status"] = TrialStatus(row["status"]).value
     row["parameters"] = record["parameters"]
-    row["parameter_source"] = record.get("parameter_source")
-    for name in ("family", "repeat", "seed", "family_end"):
-        row[name] = record.get(name)
-    row["final"] = parsed(row["final"])
+    row |= {name: record.get(name) for name in _IN_RECORD}
+    row |= {name: parsed(row[name]) for name in _JSON if name in row}
     row["values"] = {name: _number(value) for name, value in values.items()}
     row["value"] = values.get(main)
-    row["intermediate_results"] = row.pop("next_sequence")
     for name in ("start_time", "end_time"):
         row[name] = None if row[name] is None else _number(row[name])  # SQLite takes any text for a number
     if row["end_time"] is None and row["status"] != TrialStatus.PAUSED:
         row["duration"] = None
-    for name in ("gpus", "failed"):
-        if name in row:
-            row[name] = parsed(row[name])
     return row
 
 
