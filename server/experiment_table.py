@@ -65,7 +65,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         families=families,
         outcomes=outcomes,
         curves=_curves(view, [one for one in trials if one.number in reported], objectives[0], curves),
-        curve_count=_count_reported(view),
+        curve_count=(view.database.row("SELECT count(*) FROM trials WHERE next_sequence > 0") or (0,))[0],
         spans=_spans(view, outline, outline.new_bests_by_end(objectives[0], limits)) if attempts else (),
         limits=limits,
         experiment_id=summary.id,
@@ -113,11 +113,6 @@ def _curves(
         )
         for curve in curves
     ]
-
-
-def _count_reported(view: ExperimentView) -> int:
-    """Return how many trials have an intermediate result."""
-    return (view.database.row("SELECT count(*) FROM trials WHERE next_sequence > 0") or (0,))[0]
 
 
 def _spans(view: ExperimentView, outline: Outline, apart: set[int]) -> list[Span]:

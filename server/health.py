@@ -72,7 +72,7 @@ def _missing_note(view: ExperimentView, summary: Summary, config: Config) -> str
 
 def _intermediate(view: ExperimentView, query: TrialQuery) -> list[Any]:
     """Return the intermediate results of some trials."""
-    found = [view.results(one.sequence_id) for one in view.trials(query).trials]
+    found = [view.results_of([one.sequence_id]) for one in view.trials(query).trials]
     return [report for one in found for results in one.values() for report in results.values()]
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from ...protocol import JsonObject, Parameters
-from ...store.reading import Attempt, FamilyRow
+from ...store.reading import FamilyRow, HistoryEntry, ReportedResult, Summary, VolumeEntry
+from ...store.reading import TrialDetail as WholeTrial
 
 Status = Literal[
     "WAITING", "RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED"
@@ -26,6 +27,12 @@ class Problem(BaseModel):
     """Why a request failed."""
 
     error: str
+
+
+def _fields_of(kind: type) -> type[BaseModel]:
+    """Return a model with the fields of a class of the read model."""
+    fields: dict[str, Any] = {name: (hint, ...) for name, hint in get_type_hints(kind).items()}
+    return create_model(kind.__name__, **fields)
 
 
 class Change(_Taken):
@@ -114,12 +121,6 @@ class Repeats(BaseModel):
     end: str | None = Field(description="`complete`, `raced`, `stopped` or `failed`; null while it runs.")
 
 
-def _fields_of(kind: type) -> type[BaseModel]:
-    """Return a model with the fields of a class of the read model."""
-    fields: dict[str, Any] = {name: (hint, ...) for name, hint in get_type_hints(kind).items()}
-    return create_model(kind.__name__, **fields)
-
-
 class Trial(_fields_of(FamilyRow)):
     """A trial in a table, or a family of repeats among the best; times are seconds since the epoch."""
 
@@ -135,19 +136,8 @@ class Trial(_fields_of(FamilyRow)):
     kind: Kind | None
 
 
-class TrialDetail(Trial):
+class TrialDetail(Trial, _fields_of(WholeTrial)):
     """Everything about one trial."""
-
-    error: str | None
-    gpus: list[int] | None
-    pid: int | None
-    budget: float | None
-    checkpoint: str | None
-    failed: dict[str, int] | None
-    user_retries: int
-    slot: int | None
-    finals: int
-    earlier_attempts: list[Attempt]
 
 
 class TrialPage(BaseModel):
@@ -164,29 +154,13 @@ class Objective(BaseModel):
     direction: Literal["minimize", "maximize"]
 
 
-class ExperimentSummary(BaseModel):
+class ExperimentSummary(_fields_of(Summary)):
     """The status of an experiment; times are seconds since the epoch, durations seconds."""
 
-    id: str
-    name: str | None
-    status: str
-    reason: str
-    error: str
-    is_running: bool
     is_search: bool = Field(description="Its caller runs the trials, by asking and telling.")
     has_program: bool | None = Field(
         description="Whether a living program runs a trial of a search; null: its manager runs the trials."
     )
-    created: float
-    end_time: float | None
-    run_time: float
-    remaining: float | None
-    folder: str
-    counts: dict[str, int]
-    trials: int
-    intermediate_results: int
-    trials_per_minute: float
-    limits: dict[str, float | None]
     objectives: list[Objective]
     outcome_limits: dict[str, str] = Field(description="Limits of metrics, such as `<= 20`, by name.")
     defaults: Trial | None = Field(description="The trial of the `defaults` of the config.")
@@ -200,12 +174,8 @@ class Best(BaseModel):
     trials: list[Trial]
 
 
-class FrontPoint(BaseModel):
+class FrontPoint(_fields_of(VolumeEntry)):
     """The hypervolume of the front after a trial that increased it."""
-
-    sequence_id: int
-    time: float | None
-    hypervolume: float
 
 
 class Front(BaseModel):
@@ -252,13 +222,10 @@ class Health(BaseModel):
     notes: list[str]
 
 
-class HistoryPoint(BaseModel):
+class HistoryPoint(_fields_of(HistoryEntry)):
     """A result, and the best so far."""
 
-    sequence_id: int
-    time: float | None
     value: float | None
-    best: float | None
 
 
 class Failure(BaseModel):
@@ -305,13 +272,8 @@ class Importance(BaseModel):
     why_not: str
 
 
-class Result(BaseModel):
+class Result(_fields_of(ReportedResult)):
     """An intermediate result as it was reported."""
-
-    sequence: int
-    attempt: int
-    time: float
-    value: Any
 
 
 class Results(BaseModel):

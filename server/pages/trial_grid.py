@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
-from ...protocol import Config
+from ...protocol import Config, JsonObject
 from ...store import Annotation, Annotations
 from ...store.reading import (
     Condition,
@@ -42,7 +42,7 @@ class Column:
     stored: TrialColumn | None = None
 
     @property
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> JsonObject:
         """The definition for AG Grid."""
         return {
             "colId": self.field,
@@ -67,19 +67,19 @@ _WIDTHS_BY_KIND: Mapping[str, int] = {"text": 140, "moment": 170, "duration": 11
 _ARROW = 25  # of the column that is sorted
 _NUMBER = 125  # six digits after 0.000
 _ONE_CONDITION = {"maxNumConditions": 1, "debounceMs": 150}
-_NUMBER_OPTIONS = [
-    "lessThan",
-    "lessThanOrEqual",
-    "greaterThan",
-    "greaterThanOrEqual",
-    "equals",
-    "notEqual",
-    "inRange",
-    "blank",
-    "notBlank",
-]
+# The options of the grid's filters, as the symbols of a condition.
+_SYMBOLS: Mapping[str, str] = {
+    "lessThan": "<",
+    "lessThanOrEqual": "<=",
+    "greaterThan": ">",
+    "greaterThanOrEqual": ">=",
+    "equals": "=",
+    "notEqual": "!=",
+    "contains": "~",
+}
+_NUMBER_OPTIONS = [*(option for option in _SYMBOLS if option != "contains"), "inRange", "blank", "notBlank"]
 _TEXT_OPTIONS = ["contains", "equals", "notEqual", "blank", "notBlank"]
-_FILTERS: Mapping[str, dict[str, Any]] = {
+_FILTERS: Mapping[str, JsonObject] = {
     "": {"filter": False},
     "number": {
         "filter": "agNumberColumnFilter",
@@ -160,16 +160,6 @@ def _parameter_column(dimension: Dimension) -> Column:
 
 _MOST_ROWS = 500
 _STAR = '<span class="pp-star" title="{}">{}</span>'
-# The options of the grid's filters, as the symbols of a condition.
-_SYMBOLS: Mapping[str, str] = {
-    "lessThan": "<",
-    "lessThanOrEqual": "<=",
-    "greaterThan": ">",
-    "greaterThanOrEqual": ">=",
-    "equals": "=",
-    "notEqual": "!=",
-    "contains": "~",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +174,8 @@ class GridRequest:
     search: str = ""
     where: str = ""
     statuses: Sequence[str] = ()
-    sort: Sequence[Mapping[str, Any]] = ()
-    filters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sort: Sequence[JsonObject] = ()
+    filters: Mapping[str, JsonObject] = field(default_factory=dict)
 
     @classmethod
     def parse(
@@ -232,7 +222,7 @@ class GridRequest:
         )
 
 
-def _conditions(name: str, model: Mapping[str, Any]) -> Iterator[Condition]:
+def _conditions(name: str, model: JsonObject) -> Iterator[Condition]:
     kind, value = str(model.get("type")), model.get("filter")
     if kind == "blank":
         yield Condition(name, "=", None)
@@ -249,10 +239,17 @@ def _conditions(name: str, model: Mapping[str, Any]) -> Iterator[Condition]:
         )
 
 
+class Block(TypedDict):
+    """Some rows, as texts by field, with number and address of their trials, and the number of all rows."""
+
+    rows: list[JsonObject]
+    total: int
+
+
 def read_rows(
     view: ExperimentView, columns: Sequence[Column], request: GridRequest, trial_root: str
-) -> dict[str, Any]:
-    """Return the rows as texts by field, and their total number; each row has the address of its trial's page."""
+) -> Block:
+    """Return the rows that a request is for."""
     page = view.trials(request.query())
     stars, limits = _stars(view), view.limits()
     noted = Annotations(view.folder).all()
@@ -282,10 +279,10 @@ def _row(
     limits: Mapping[str, str],
     *,
     star: str,
-) -> dict[str, Any]:
+) -> JsonObject:
     number = trial.sequence_id
     address = f"{trial_root}/{number}"
-    row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial.status, "")}
+    row: JsonObject = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial.status, "")}
     for column in columns:
         if text := _text(trial, annotation, column, limits):
             row[column.field] = text

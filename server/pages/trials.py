@@ -10,6 +10,7 @@ from typing import Any
 
 from nicegui import html, ui
 
+from ...protocol import JsonObject
 from ...store.reading import Condition, FeedEvent, Goal, QueryError, Summary, TrialQuery
 from ...telling import STATUS_WORDS, counted, status_text, visible
 from ..experiments import Experiments
@@ -213,7 +214,7 @@ class _Table:
         ui.run_javascript(scripted("pitchpipe.remember(CHOICES)", CHOICES=choices))
         self._grid.run_grid_method("setGridOption", "datasource", self._source())
 
-    def _source(self) -> dict[str, Any]:
+    def _source(self) -> JsonObject:
         """Return the data source for AG Grid: each block of rows is one request."""
         chosen = self._chosen
         where = "" if _problem_of(chosen.where) else chosen.where
@@ -221,7 +222,7 @@ class _Table:
         address = self._where.path("rows", search=chosen.search, where=where, status=statuses)
         return {":getRows": scripted(_FETCH, ADDRESS=f"{address}&")}
 
-    def _definition(self, column: Column) -> dict[str, Any]:
+    def _definition(self, column: Column) -> JsonObject:
         definition = self._chosen.definition(column, self._usual_order)
         is_why = column.field in _WHY and self._chosen.statuses == ["FAILED"] and not self._chosen.columns
         return {**definition, "hide": definition["hide"] and not is_why}
@@ -236,7 +237,7 @@ class _Table:
             order = [*names[: names.index("status") + 1], *_WHY]
         return [columns[name] for name in dict.fromkeys([first, *order, *columns]) if name in columns]
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> JsonObject:
         first, *others = map(self._definition, self._ordered())
         usual = [column.field for column in self._columns if not column.hidden]
         remember = scripted("grid => pitchpipe.rememberGrid(grid.api, USUAL)", USUAL=usual)
@@ -280,7 +281,7 @@ class TableView:
     where: str = ""
     statuses: list[str] = field(default_factory=list)
     sort: str = ""
-    filters: Mapping[str, Any] = field(default_factory=dict)
+    filters: JsonObject = field(default_factory=dict)
     columns: Sequence[str] = ()
 
     @classmethod
@@ -308,7 +309,7 @@ class TableView:
         """Whether the controls above the table may leave out trials."""
         return bool(self.search or self.where or self.statuses)
 
-    def filters_of(self, columns: Sequence[Column]) -> dict[str, dict[str, Any]]:
+    def filters_of(self, columns: Sequence[Column]) -> dict[str, JsonObject]:
         """Return the filters of these columns, with the options of a filter and no others.
 
         The grid runs options whose names begin with a colon, and the address of the page may come from anywhere.
@@ -326,7 +327,7 @@ class TableView:
             if isinstance(model, dict)
         }
 
-    def definition(self, column: Column, usual: str) -> dict[str, Any]:
+    def definition(self, column: Column, usual: str) -> JsonObject:
         """Return the definition of a column for AG Grid; `usual` is the order without a choice."""
         sort = self.sort or usual
         hidden = column.field not in self.columns if self.columns else column.hidden
