@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NotRequired, TypedDict
 
+from ..protocol import Parameters
 from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
 from ..store import ExperimentFolder, is_default, shell_word
-from ..store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow, closest_object
+from ..store.reading import (
+    ExperimentView,
+    FailureGroup,
+    FamilyRow,
+    Repeats,
+    Summary,
+    TrialRow,
+    closest_object,
+)
 from ..telling import (
     FailedTrial,
     closeness_lines,
@@ -37,6 +46,7 @@ from .printing import aligned
 
 _MAX_KINDS = 5
 _MAX_BEST = 10
+_FRONT = ("trials", "knee", "hypervolume", "reference", "infeasible", "limits")  # what scripts get of it
 
 
 def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
@@ -67,34 +77,67 @@ def chosen_best(view: ExperimentView, summary: Summary, by: str | None) -> Summa
     return summary if by is None else replace(summary, best=view.best(1, by))
 
 
-def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
-    """Return the object that scripts get."""
-    names = [objective.name for objective in summary.objectives]
-    best = [_trial_object(trial, names) for trial in summary.best]
-    outcome: dict[str, Any] = {
+class StateObject(TypedDict):
+    """Where an experiment stands, for scripts."""
+
+    id: str
+    status: str
+    folder: str
+    counts: dict[str, int]
+
+
+class BestObject(TypedDict, total=False):
+    """A best trial, or family, for scripts; `values` only with metrics that are no objectives."""
+
+    trial_id: str
+    sequence_id: int
+    value: float | dict[str, float] | None
+    values: dict[str, float]
+    parameters: Parameters
+    repeats: Repeats
+
+
+class OutcomeObject(StateObject):
+    """How an experiment went, for scripts; what it does not have is left out."""
+
+    best: BestObject | list[BestObject] | None
+    front: NotRequired[Mapping[str, object]]
+    defaults: NotRequired[Mapping[str, object]]
+    closest_to_defaults: NotRequired[Mapping[str, object]]
+    failures: NotRequired[Sequence[Mapping[str, object]]]
+    failure_regions: NotRequired[Sequence[Mapping[str, object]]]
+    retries: NotRequired[dict[str, int]]
+    health: NotRequired[list[str]]
+    reason: NotRequired[str]
+
+
+def state_object(summary: Summary) -> StateObject:
+    """Return where an experiment stands."""
+    return {
         "id": summary.id,
         "status": summary.status,
         "folder": summary.folder,
         "counts": summary.counts,
     }
-    outcome["best"] = best if len(names) > 1 else (best[0] if best else None)
+
+
+def summary_object(view: ExperimentView, summary: Summary) -> OutcomeObject:
+    """Return how an experiment went."""
+    names = [objective.name for objective in summary.objectives]
+    best = [_best_object(trial, names) for trial in summary.best]
+    outcome: OutcomeObject = {
+        **state_object(summary),
+        "best": best if len(names) > 1 else (best[0] if best else None),
+    }
     if has_front(summary):
         front = view.front()
-        outcome["front"] = {
-            "trials": front.trials,
-            "knee": front.knee,
-            "hypervolume": front.hypervolume,
-            "reference": front.reference,
-            "infeasible": front.infeasible,
-            "limits": front.limits,
-            "closest": summary.closest,
-        }
+        outcome["front"] = {**{name: getattr(front, name) for name in _FRONT}, "closest": summary.closest}
     if (defaults := summary.defaults) is not None:
         gains = gains_over_defaults(summary)
         gain = gains[names[0]] if gains and len(names) == 1 else gains
-        outcome["defaults"] = {**_trial_object(defaults, names), "status": defaults.status, "gain": gain}
+        outcome["defaults"] = {**_best_object(defaults, names), "status": defaults.status, "gain": gain}
     if (closest := view.closest_to_defaults()) is not None:
-        outcome["closest_to_defaults"] = closest_object(closest, lambda trial: _trial_object(trial, names))
+        outcome["closest_to_defaults"] = closest_object(closest, lambda trial: _best_object(trial, names))
     if failures := view.failures():
         outcome["failures"] = [_failure_object(group) for group in failures]
     if regions := view.failure_regions():
@@ -103,22 +146,27 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
         outcome["retries"] = retries
     if health := _health(view, summary):
         outcome["health"] = health
-    return {**outcome, "reason": summary.reason} if summary.reason else outcome
+    if summary.reason:
+        outcome["reason"] = summary.reason
+    return outcome
 
 
-def _trial_object(trial: TrialRow, names: Sequence[str]) -> dict[str, Any]:
+def _best_object(trial: TrialRow, names: Sequence[str]) -> BestObject:
     values = {name: trial.values[name] for name in names if name in trial.values}
-    return {
+    best: BestObject = {
         "trial_id": trial.trial_id,
         "sequence_id": trial.sequence_id,
         "value": values if len(names) > 1 else values.get(names[0]),
-        **({} if set(trial.values) <= set(names) else {"values": trial.values}),
-        "parameters": trial.parameters,
-        **({"repeats": trial.repeats} if isinstance(trial, FamilyRow) else {}),
     }
+    if not set(trial.values) <= set(names):
+        best["values"] = trial.values
+    best["parameters"] = trial.parameters
+    if isinstance(trial, FamilyRow):
+        best["repeats"] = trial.repeats
+    return best
 
 
-def _failure_object(group: FailureGroup) -> dict[str, Any]:
+def _failure_object(group: FailureGroup) -> Mapping[str, object]:
     return {
         "trials": group.count,
         "kind": group.kind,

@@ -168,7 +168,7 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help=help_text)(function)
 
 
-def say(as_json: bool, result: Mapping[str, Any], *lines: str) -> None:
+def say(as_json: bool, result: Mapping[str, object], *lines: str) -> None:
     """Print what a verb has done, as a JSON object or as lines; the verb succeeds even if they cannot be printed."""
     let_output_fail()
     if as_json:

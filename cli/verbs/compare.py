@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from ...protocol import Config, snake_case
+from ...protocol import Config, Json, snake_case
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, Goal, Summary, flat, to_json
 from ...telling import duration_text, experiment_text, number_text
@@ -100,11 +99,12 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
     objective = sides[0].objective
     best = "best" if objective.name == "default" else f"best {objective.name}"
+    families = [str(len(side.curve)) if side.has_families else "-" for side in sides]
     return [
         ("status", *(experiment_text(side.summary.status, side.summary.has_program) for side in sides)),
         ("trials", *(str(side.summary.trials) for side in sides)),
         ("succeeded", *(str(side.succeeded) for side in sides)),
-        *([("families", *map(_families, sides))] if any(side.has_families for side in sides) else []),
+        *([("families", *families)] if any(side.has_families for side in sides) else []),
         ("ran for", *(duration_text(side.summary.run_time) for side in sides)),
         (f"{best} ({objective.direction})", *(_shown(side.best) for side in sides)),
     ]
@@ -121,7 +121,7 @@ def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
     }
 
 
-def _differences(configs: Sequence[Config]) -> dict[str, list[Any]]:
+def _differences(configs: Sequence[Config]) -> dict[str, list[Json]]:
     settings = [
         flat(
             {
@@ -137,13 +137,13 @@ def _differences(configs: Sequence[Config]) -> dict[str, list[Any]]:
     return {name: values for name, values in by_field.items() if any(value != values[0] for value in values)}
 
 
-def _written(name: str, value: Any) -> Any:
+def _written(name: str, value: Json) -> Json:
     """Return the value of a field with the names of the fields in it as users write them."""
     is_section = isinstance(value, dict) and name not in _OWN_NAMES
     return {snake_case(inner): each for inner, each in value.items()} if is_section else value
 
 
-def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str, Any]:
+def _object(sides: Sequence[_Side], differing: Mapping[str, Sequence[Json]]) -> Mapping[str, object]:
     return {
         "objective": sides[0].objective,
         "experiments": [
@@ -166,15 +166,11 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
     }
 
 
-def _families(side: _Side) -> str:
-    return str(len(side.curve)) if side.has_families else "-"
-
-
 def _shown(value: float | None) -> str:
     return "-" if value is None else number_text(value)
 
 
-def _setting(value: Any) -> str:
+def _setting(value: Json) -> str:
     """Return a setting as the config has it; of a list, one item after the other.
 
     >>> _setting([{"name": "ms", "direction": "minimize"}, {"name": "mb", "constraint": "<= 9"}]), _setting([1, 2])

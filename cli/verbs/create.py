@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -73,7 +73,8 @@ def run_in_background(folder: ExperimentFolder, interrupts: Interrupts, *, as_js
             line = announcement.readline()
             if not line:
                 process.wait()
-    return _report(folder, json.loads(line or b"{}"), interrupts.count > 0, as_json=as_json, quiet=quiet)
+    announced = json.loads(line)["pid"] if line else None
+    return _report(folder, announced, interrupts.count > 0, as_json=as_json, quiet=quiet)
 
 
 def _spawn(folder: ExperimentFolder, descriptor: int) -> subprocess.Popen[bytes]:
@@ -94,8 +95,9 @@ def _spawn(folder: ExperimentFolder, descriptor: int) -> subprocess.Popen[bytes]
 
 
 def _report(
-    folder: ExperimentFolder, announced: dict[str, Any], interrupted: bool, *, as_json: bool, quiet: bool
+    folder: ExperimentFolder, announced: int | None, interrupted: bool, *, as_json: bool, quiet: bool
 ) -> int:
+    """Print what became of the process; `announced` is its number if trials can run, else None."""
     from ...store import shell_word
     from ...store.reading import ExperimentView, to_json
     from ..outcome import command_for, outcome_lines, summary_object
@@ -103,9 +105,9 @@ def _report(
     with ExperimentView(folder) as view:
         summary = view.summary()
         outcome, lines = summary_object(view, summary), list(outcome_lines(view, summary))
-    runs = bool(announced) and not interrupted
+    runs = announced is not None and not interrupted
     if as_json:
-        click.echo(to_json({**outcome, **announced} if runs else outcome).decode())
+        click.echo(to_json({**outcome, "pid": announced} if runs else outcome).decode())
     elif not runs:
         for line in lines:
             click.echo(line, err=True)
@@ -113,7 +115,7 @@ def _report(
     elif quiet:
         click.echo(folder.experiment_id)
     else:
-        click.echo(f"experiment {folder.experiment_id} runs in {folder.path} (process {announced['pid']})")
+        click.echo(f"experiment {folder.experiment_id} runs in {folder.path} (process {announced})")
         click.echo(f"to see its status: {command_for(folder, 'status')}")
         click.echo(f"to read its log: tail -f {shell_word(folder.logs / 'manager.log')}")
         click.echo(f"to stop it: {command_for(folder, 'stop')}")

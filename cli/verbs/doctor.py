@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -55,11 +56,14 @@ def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
 
     Prints one line per check: ok, warn or FAIL, and what to do about it. Exit code: 0, or 1 if a check fails.
     """
-    directory = experiments_directory(directory)
-    diagnoses = []
+    from ...config import PLATFORMS
+
+    places = [place for place in PLATFORMS if with_ray or place != "ray"]
+    diagnoses = list[Diagnosis]()
     with Interrupts() as interrupts:
         interrupts.hold()
-        for diagnosis in _all(directory, with_ray, interrupts):
+        trials = (_one_trial(place, interrupts) for place in places)
+        for diagnosis in chain(checks(experiments_directory(directory)), trials):
             diagnoses.append(diagnosis)
             if not as_json:
                 _show(diagnosis)
@@ -68,15 +72,6 @@ def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps([asdict(diagnosis) for diagnosis in diagnoses]))
     return FAILED if any(diagnosis.level == "fail" for diagnosis in diagnoses) else 0
-
-
-def _all(directory: Path, with_ray: bool, interrupts: Interrupts) -> Iterator[Diagnosis]:
-    from ...config import PLATFORMS
-
-    yield from checks(directory)
-    for place in PLATFORMS:
-        if with_ray or place != "ray":
-            yield _one_trial(place, interrupts)
 
 
 @dataclass(frozen=True, slots=True)

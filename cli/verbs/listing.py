@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -87,7 +86,7 @@ def _read(folder: ExperimentFolder) -> _Listed:
     return _Listed(folder=folder, is_running=is_running, summary=summary, best=best)
 
 
-def _object(experiment: _Listed) -> dict[str, Any]:
+def _object(experiment: _Listed) -> Mapping[str, object]:
     """Return the object that scripts get."""
     folder, summary = experiment.folder, experiment.summary
     place = {"id": folder.experiment_id, "folder": str(folder.path), "running": experiment.is_running}

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import TextContent
 
-from ...protocol import Parameters
+from ...protocol import JsonObject, Parameters
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, to_json
 
@@ -87,7 +87,7 @@ class McpTools:
         trials: int = 100,
         concurrency: int = 2,
         overwrite: bool = False,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Write a config for a Python script: parameters with ranges around their defaults. The script is not run.
 
         `parameters` replace or add proposals, such as lr=loguniform:1e-5:1e-1, units=randint:16:257 or
@@ -107,7 +107,7 @@ class McpTools:
 
     def validate_config(
         self, config: str, changes: list[str] | None = None, try_seconds: float | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Check a config file; all problems come at once, with line and column.
 
         With `try_seconds` the first trials run for so long, and `tried` says how they went. `changes` are values in
@@ -118,16 +118,16 @@ class McpTools:
 
     def start_experiment(
         self, config: str, changes: list[str] | None = None, experiment_id: str | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Start the experiment of a config file in the background; returns its `id`."""
         named = [] if experiment_id is None else ["--experiment-id", experiment_id]
         return self._verb("create", config, *_set(changes), *named)
 
-    def list_experiments(self) -> list[dict[str, Any]]:
+    def list_experiments(self) -> list[JsonObject]:
         """List all experiments, the newest first."""
         return self._verb("list")
 
-    def wait_for_experiment(self, experiment: str, seconds: float = 30.0) -> dict[str, Any]:
+    def wait_for_experiment(self, experiment: str, seconds: float = 30.0) -> JsonObject:
         """Wait until an experiment is over, for at most so many seconds; return its status and best trial."""
         status = self._verb("status", experiment)
         folder = ExperimentFolder(Path(status["folder"]))
@@ -136,7 +136,7 @@ class McpTools:
         folder.wait_until_unmanaged(seconds)
         return self._verb("status", experiment)
 
-    def explain_experiment(self, experiment: str) -> dict[str, Any]:
+    def explain_experiment(self, experiment: str) -> JsonObject:
         """Explain how an experiment stands: best trials, failures by cause and `failure_regions`, `health`.
 
         `importance` says how much each parameter matters, `why_not` in it why this is unknown.
@@ -151,7 +151,7 @@ class McpTools:
 
     def list_trials(
         self, experiment: str, where: str | None = None, sort: str = "best", limit: int = 20
-    ) -> list[dict[str, Any]]:
+    ) -> list[JsonObject]:
         """List trials with their parameters and results.
 
         `where` has conditions such as parameters.lr < 0.1 and status == 'FAILED'; `sort` is number, best, highest,
@@ -160,7 +160,7 @@ class McpTools:
         condition = [] if where is None else ["--where", where]
         return self._verb("trials", experiment, *condition, "--sort", sort, "--limit", limit)
 
-    def explain_trial(self, experiment: str, trial: str | int) -> dict[str, Any]:
+    def explain_trial(self, experiment: str, trial: str | int) -> JsonObject:
         """Show everything about a trial (its number or id), and in `why` why it ended as it did."""
         return self._verb("trial", "show", experiment, trial, "--why")
 
@@ -174,20 +174,20 @@ class McpTools:
         max_trial_number: int | None = None,
         max_experiment_duration: str | None = None,
         trial_concurrency: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Change the limits of an experiment; a duration is text such as 2h. Returns all limits."""
         limits = _limits(max_trial_number, max_experiment_duration, trial_concurrency)
         return self._verb("update", experiment, *limits)
 
-    def add_trial(self, experiment: str, parameters: Parameters) -> dict[str, Any]:
+    def add_trial(self, experiment: str, parameters: Parameters) -> JsonObject:
         """Run a trial with these parameters in a running experiment."""
         return self._verb("trial", "add", experiment, "--parameters", json.dumps(parameters))
 
-    def kill_trial(self, experiment: str, trial: str | int) -> dict[str, Any]:
+    def kill_trial(self, experiment: str, trial: str | int) -> JsonObject:
         """Kill a running trial; the experiment continues."""
         return self._verb("trial", "kill", experiment, trial)
 
-    def stop_experiment(self, experiment: str) -> dict[str, Any]:
+    def stop_experiment(self, experiment: str) -> JsonObject:
         """Stop an experiment. Results are kept, and it can be resumed."""
         return self._verb("stop", experiment)
 
@@ -197,7 +197,7 @@ class McpTools:
         max_trial_number: int | None = None,
         max_experiment_duration: str | None = None,
         trial_concurrency: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Continue an experiment in the background; one that is DONE needs a higher limit."""
         limits = _limits(max_trial_number, max_experiment_duration, trial_concurrency)
         return self._verb("resume", experiment, "--detach", *limits)
@@ -228,7 +228,7 @@ class _StrictTool(Tool):
         """State in the schema that there are no other arguments."""
         self.parameters["additionalProperties"] = False
 
-    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+    async def run(self, arguments: JsonObject, context: Any, convert_result: bool = False) -> Any:
         """Check the arguments and run the tool; raise `ToolError`."""
         if problems := [*_problems(self, arguments)]:
             raise ToolError("; ".join(problems))
@@ -238,13 +238,13 @@ class _StrictTool(Tool):
         return result
 
 
-def _problems(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
+def _problems(tool: Tool, arguments: JsonObject) -> Iterator[str]:
     """Yield what is wrong with the arguments of a call."""
     known = tool.parameters["properties"]
     if unknown := [name for name in arguments if name not in known]:
         yield f"unknown arguments of {tool.name}: {', '.join(unknown)}; it takes {', '.join(known)}"
     try:
-        tool.fn_metadata.validate_arguments(dict(arguments))
+        tool.fn_metadata.validate_arguments(arguments)
     except ValueError as error:
         details: Any = error  # pydantic's, which lists the arguments; its text has an address for each
         problems = {str(item["loc"][0]): item["msg"] for item in details.errors(include_url=False)}

@@ -6,7 +6,6 @@ import shutil
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import click
 import psutil
@@ -18,7 +17,7 @@ from ...telling import counted, experiment_text
 from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..lookup import chosen_experiment, chosen_name, experiments_directory
-from ..outcome import command_for
+from ..outcome import StateObject, command_for, state_object
 from ..verb import complete_experiment, directory_option, experiment_options, json_option, say, verb
 
 # In addition to the grace period: the manager itself kills trials long before this is over.
@@ -69,7 +68,7 @@ def _is_over(folder: ExperimentFolder) -> bool:
         return ExperimentStatus(view.experiment().status).is_final
 
 
-def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
+def _stopped(folder: ExperimentFolder) -> tuple[StateObject, str]:
     """Stop an experiment; return its state as an object for scripts and as a line."""
     manager = folder.manager()
     was_over = manager is None and _is_over(folder)
@@ -84,12 +83,7 @@ def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
         raise Failure(
             f"experiment {folder.experiment_id} does not run any more, but {error}", FAILED
         ) from error
-    state = {
-        "id": summary.id,
-        "status": summary.status,
-        "folder": summary.folder,
-        "counts": summary.counts,
-    }
+    state = state_object(summary)
     kept = f"{summary.trials} trials are kept in {folder.path}"
     if was_over:
         return state, f"experiment {summary.id} is not running"

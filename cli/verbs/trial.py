@@ -79,7 +79,7 @@ def show(
                 print_line(line)
             return
         family = view.family(chosen)
-        intermediate = [*view.results(number).get(number, {}).values()]
+        intermediate = [*view.results_of([number]).get(number, {}).values()]
         exported = view.exports(number)
     if as_json:
         earlier = [{"sequence_id": number, **asdict(attempt)} for attempt in chosen.earlier_attempts]

@@ -110,8 +110,8 @@ def rerun(
     for line in _outcome(chosen.final, again, problem):
         click.echo(line, err=True)
     if as_json:
-        reported = _reported(again, problem)
-        say(as_json, {"id": folder.experiment_id, "sequence_id": chosen.sequence_id, **reported})
+        ran = {"id": folder.experiment_id, "sequence_id": chosen.sequence_id}
+        say(as_json, {**ran, **_rerun_object(again, problem)})
     return FAILED if again.exit_code or problem else 0
 
 
@@ -137,7 +137,7 @@ def _problem(again: Rerun, metrics: Sequence[str]) -> str:
     return verdict.reason if isinstance(verdict, Verdict) else ""
 
 
-def _reported(again: Rerun, problem: str) -> dict[str, Any]:
+def _rerun_object(again: Rerun, problem: str) -> Mapping[str, object]:
     return {
         "exit_code": again.exit_code,
         "error": again.error or problem or None,
@@ -146,7 +146,7 @@ def _reported(again: Rerun, problem: str) -> dict[str, Any]:
     }
 
 
-def _outcome(final: Any, again: Rerun, problem: str) -> Iterator[str]:
+def _outcome(final: Json, again: Rerun, problem: str) -> Iterator[str]:
     if again.error:
         yield from again.error.rstrip().splitlines()
     if again.exit_code:
@@ -187,7 +187,7 @@ def changed_parameters(parameters: Mapping[str, Json], changes: Sequence[str]) -
     return changed
 
 
-def _value(text: str, written: str) -> Any:
+def _value(text: str, written: str) -> Json:
     from ...config import ConfigError, parse_source
 
     try:
@@ -199,10 +199,10 @@ def _value(text: str, written: str) -> Any:
     return source.data
 
 
-def _holder(parameters: Parameters, name: str) -> tuple[dict[str, Any], str]:
+def _holder(parameters: Parameters, name: str) -> tuple[Parameters, str]:
     """Return the dict that has a parameter, and its key there."""
     for steps in ([name], name.split("."), name.split("/")):
-        holder: Any = parameters
+        holder: Json = parameters
         for step in steps[:-1]:
             holder = holder.get(step) if isinstance(holder, dict) else None
         if isinstance(holder, dict) and steps[-1] in holder:

@@ -109,30 +109,30 @@ def trials(
         query = TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
         portion = _families(view, query, objective) if families else _trials(view, query, where)
         # By number, the newest are shown, as the last lines; in every other order, the first.
-        shown = portion.rows[::-1] if sort == "number" else portion.rows
+        rows = portion.rows[::-1] if sort == "number" else portion.rows
         marks, limits = ({}, {}) if as_json else (_marks(view), view.limits())
-        numbers = [] if families or not as_json else [trial.sequence_id for trial in shown]
+        numbers = [] if families or not as_json else [trial.sequence_id for trial in rows]
         results = view.results_of(numbers)
     if as_json:
         listed = [
             family_object(row)
             if isinstance(row, FamilyRow)
             else trial_object(row, [*results.get(row.sequence_id, {}).values()])
-            for row in shown
+            for row in rows
         ]
         click.echo(to_json(listed).decode())
         return
     noun = "families" if families else "trials"
-    if not shown and portion.total:
+    if not rows and portion.total:
         click.echo(f"none of {portion.total} {noun} matches")
         return
-    columns = columns_in(TrialTable.TERMINAL, with_repeats=any(trial.family is not None for trial in shown))
+    columns = columns_in(TrialTable.TERMINAL, with_repeats=any(row.family is not None for row in rows))
     cells = _Cells(names=names, marks=marks, limits=limits)
     head = [text for column in columns for text in cells.heads(column)]
-    rows = [[text for column in columns for text in cells.of(trial, column)] for trial in shown]
-    print_table(head, rows, len(head) - 2)  # the parameters give way
-    if len(shown) < portion.matching:
-        click.echo(f"{len(shown)} of {portion.matching} {noun}; --limit 0 shows all", err=True)
+    lines = [[text for column in columns for text in cells.of(row, column)] for row in rows]
+    print_table(head, lines, len(head) - 2)  # the parameters give way
+    if len(rows) < portion.matching:
+        click.echo(f"{len(rows)} of {portion.matching} {noun}; --limit 0 shows all", err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +163,13 @@ def _families(view: ExperimentView, query: TrialQuery, objective: Goal) -> _Port
         ordered = sorted(matching, key=_rank_in(view, objective))
     else:
         head, _, name = query.sort.partition(".")
-        values = [
-            family.values.get(name) if head == "value" else getattr(family, head) for family in matching
-        ]
-        pairs = [*zip(values, matching, strict=True)]
-        known = [(value, family) for value, family in pairs if value is not None]
-        known.sort(key=lambda pair: pair[0], reverse=query.descending)
-        ordered = [*(family for _, family in known), *(family for value, family in pairs if value is None)]
+
+        def value_of(family: FamilyRow) -> Any:
+            return family.values.get(name) if head == "value" else getattr(family, head)
+
+        known = [family for family in matching if value_of(family) is not None]
+        known.sort(key=value_of, reverse=query.descending)
+        ordered = [*known, *(family for family in matching if value_of(family) is None)]
     return _Portion(ordered[: query.limit], len(ordered), len(families))
 
 

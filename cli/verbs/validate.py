@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from ...protocol import Parameters, size_text
+from ...protocol import Json, Parameters, size_text
 from ...telling import counted, duration_text, parameters_text, result_text
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
@@ -60,27 +60,41 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
             notes, warnings = _warm_start_notes(checked)
         for warning in warnings:
             print_warning(config, warning)
-        facts, lines = _facts(config, checked, notes)
+        content, lines = _content(config, checked, notes)
         # No more trials run at a time than this machine has room for, now and in the forecast.
-        checked = checked.model_copy(update={"trial_concurrency": facts["at_a_time"]})
+        checked = checked.model_copy(update={"trial_concurrency": content["at_a_time"]})
         if not as_json:
-            say(as_json, facts, *lines)
+            say(as_json, content, *lines)
         tried = try_config(checked, seconds, interrupts) if is_tried else None
         if interrupts.count:
             return INTERRUPTED
         if as_json:
-            say(as_json, facts if tried is None else {**facts, "tried": asdict(tried)})
+            say(as_json, content if tried is None else {**content, "tried": asdict(tried)})
         elif tried is not None:
-            say(as_json, facts, *tried_lines(tried, checked), *forecast_lines(tried, checked))
+            say(as_json, content, *tried_lines(tried, checked), *forecast_lines(tried, checked))
         return FAILED if tried is not None and tried.has_failed else 0
 
 
-def _facts(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return what a valid config says, as an object for scripts and as lines; `notes` are about its warm start."""
+class ValidObject(TypedDict):
+    """What a valid config says, for scripts."""
+
+    config: str
+    parameters: list[str]
+    tuner: str | None
+    assessor: str | None
+    objective: str
+    notes: list[str]
+    trial_concurrency: int
+    at_a_time: int
+    platform: str
+
+
+def _content(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tuple[ValidObject, list[str]]:
+    """Return what a valid config says, as an object and as lines; `notes` are about its warm start."""
     from ...manager import most_at_once
 
     tuner, assessor, at_once = checked.tuner, checked.assessor, most_at_once(checked)
-    facts = {
+    content: ValidObject = {
         "config": str(path),
         "parameters": list(checked.search_space or {}),
         "tuner": tuner.name or tuner.class_name,
@@ -93,18 +107,18 @@ def _facts(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tuple
     }
     lines = [
         f"{path}: the config is valid",
-        f"  parameters    {', '.join(facts['parameters'])}",
-        f"  tuner         {facts['tuner']}",
-        *([] if assessor is None else [f"  assessor      {facts['assessor']}"]),
-        f"  objective     {facts['objective']}",
-        *(f"  {note}" for note in facts["notes"]),
-        f"  trials        {at_once} at a time, on {facts['platform']}{_machine(checked)}",
+        f"  parameters    {', '.join(content['parameters'])}",
+        f"  tuner         {content['tuner']}",
+        *([] if assessor is None else [f"  assessor      {content['assessor']}"]),
+        f"  objective     {content['objective']}",
+        *(f"  {note}" for note in content["notes"]),
+        f"  trials        {at_once} at a time, on {content['platform']}{_machine(checked)}",
     ]
     if at_once < checked.trial_concurrency:
         lines.append(
             f"  trial_concurrency is {checked.trial_concurrency}, and this machine has room for {at_once}"
         )
-    return facts, lines
+    return content, lines
 
 
 def _warm_start_notes(checked: ExperimentConfig) -> tuple[Sequence[str], Sequence[str]]:
@@ -132,9 +146,9 @@ class Tried:
     status: str
     seconds: float = 0.0
     bytes: int = 0
-    parameters: Parameters = field(default_factory=dict[str, Any])
-    intermediate: list[Any] = field(default_factory=list[Any])
-    final: Any = None
+    parameters: Parameters = field(default_factory=dict)
+    intermediate: list[Json] = field(default_factory=list)
+    final: Json = None
     failure: str
     last_lines: str
 
@@ -181,18 +195,18 @@ def _tried(view: ExperimentView, error: str) -> Tried:
         row = view.experiment()
         why = error or row.reason or "no trial could start"
         return Tried(status="NONE", failure=why, last_lines=row.error)
-    shown = min(ran, key=lambda trial: _TELLING.get(trial.status, len(_TELLING)))
-    number = shown.sequence_id
+    trial = min(ran, key=lambda trial: _TELLING.get(trial.status, len(_TELLING)))
+    number = trial.sequence_id
     failures = view.failures()
     return Tried(
-        status=shown.status,
+        status=trial.status,
         seconds=sum(trial.duration or 0.0 for trial in ran) / len(ran),
         bytes=sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
-        parameters=shown.parameters,
-        intermediate=[*view.results(number).get(number, {}).values()],
-        final=shown.final,
-        failure=str(FailedTrial.of(failures[0])) if failures else shown.reason,
-        last_lines=shown.error or "",
+        parameters=trial.parameters,
+        intermediate=[*view.results_of([number]).get(number, {}).values()],
+        final=trial.final,
+        failure=str(FailedTrial.of(failures[0])) if failures else trial.reason,
+        last_lines=trial.error or "",
     )
 
 
