@@ -6,13 +6,13 @@ The database has one writer, the manager, and ends with it; notes are written at
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 
 from filelock import FileLock
 
 from .errors import StoreError
 from .folder import ExperimentFolder
+from .paths import whole_file
 
 _LONGEST_NOTE = 20_000
 _MOST_TAGS = 30
@@ -63,18 +63,13 @@ class Annotations:
         """Replace the note and the tags of a trial or the experiment; raise `ValueError` if they are too long."""
         _check(annotation)
         with FileLock(self._path.with_suffix(".lock"), timeout=_PATIENCE, mode=0o600):
-            annotations = {**self.all(), trial: annotation}
-            fresh = self._path.with_suffix(".new")
-            fresh.write_text(
-                json.dumps(
-                    {
-                        "" if number is None else str(number): asdict(each)
-                        for number, each in annotations.items()
-                        if each.note or each.tags
-                    }
-                )
-            )
-            os.replace(fresh, self._path)
+            kept = {
+                "" if number is None else str(number): asdict(each)
+                for number, each in {**self.all(), trial: annotation}.items()
+                if each.note or each.tags
+            }
+            with whole_file(self._path) as file:
+                file.write(json.dumps(kept).encode())
 
 
 def tags_of(text: str) -> tuple[str, ...]:

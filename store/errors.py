@@ -61,7 +61,7 @@ def empty(path: Path) -> StoreError:
     is_there = log.exists() and log.stat().st_size  # a reader makes an empty one
     return StoreError(
         f"{path} holds no experiment: it was never started{'' if is_there else lost}; "
-        f"delete it ({_deleting(path)}) and start it again"
+        f"delete it (pitchpipe delete {shell_word(path.absolute().parent)}) and start it again"
     )
 
 
@@ -69,10 +69,6 @@ def is_blank(path: Path, error: Exception) -> bool:
     """Return whether SQLite refuses a database because a power cut came before its first page was written."""
     is_refused = getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB"
     return is_refused and path.stat().st_size <= _BLOCK and not any(path.read_bytes())
-
-
-def _deleting(path: Path) -> str:
-    return f"pitchpipe delete {shell_word(path.absolute().parent)}"
 
 
 def _count_commits(log: Path) -> int:

@@ -180,17 +180,15 @@ class ExperimentFolder:
             try:
                 lock.acquire(timeout=_LOOK_EVERY, poll_interval=_TURN)
             except Timeout:
-                self._refuse_manager()
+                if (who := self.manager()) is not None:
+                    by = f"is run by process {who.pid}"
+                    raise FolderError(f"experiment {self.experiment_id} {by}: stop it first") from None
             except OSError as error:
                 raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
         try:
             yield
         finally:
             lock.release()
-
-    def _refuse_manager(self) -> None:
-        if (who := self.manager()) is not None:
-            raise FolderError(f"experiment {self.experiment_id} is run by process {who.pid}: stop it first")
 
     @classmethod
     def find(cls, directory: Path, experiment_id: str) -> ExperimentFolder:

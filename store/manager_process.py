@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import psutil
+
+from ..protocol import Json
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # It keeps counting while the machine is suspended, on systems with such a clock.
@@ -27,7 +29,7 @@ class ManagerInfo:
     pid: int
     host: str
     create_time: float
-    clock: Mapping[str, Any] = field(default_factory=dict)
+    clock: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def process(self) -> psutil.Process | None:
@@ -75,8 +77,15 @@ def steady_clock(
     return lambda: offset + passed()
 
 
-def clock_mark() -> dict[str, Any]:
-    """Return the offset of the time of day from the seconds since the machine's start; setting the clock changes it."""
+class ClockMark(TypedDict):
+    """The offset of the time of day from the seconds since the machine's start; setting the clock changes it."""
+
+    boot: str
+    offset: float
+
+
+def clock_mark() -> ClockMark:
+    """Return the mark of now."""
     try:
         boot = _BOOT_ID.read_text().strip()
     except OSError:
@@ -84,7 +93,7 @@ def clock_mark() -> dict[str, Any]:
     return {"boot": boot, "offset": time.time() - _seconds()}
 
 
-def clock_jump(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
+def clock_jump(before: Mapping[str, Json], now: ClockMark) -> float:
     """Return by how many seconds the clock was set between two marks; 0 if that is unknown.
 
     >>> clock_jump({"boot": "a", "offset": 100.0}, {"boot": "a", "offset": 3700.0})
@@ -94,5 +103,5 @@ def clock_jump(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
     """
     if not now["boot"] or before.get("boot") != now["boot"]:
         return 0.0
-    jump = float(now["offset"]) - float(before.get("offset", now["offset"]))
+    jump = now["offset"] - float(before.get("offset", now["offset"]))
     return jump if abs(jump) >= _NO_JUMP else 0.0

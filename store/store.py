@@ -21,9 +21,8 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from ..protocol import Config, JsonObject, repeat_of
 from ..runner import ExperimentStatus, MetricRow, Trial
@@ -45,19 +44,6 @@ from .table_rows import SELECT_TRIALS, StoreTick, row_to_trial, rows_of
 
 # The writer of a file gets no event when the folder is deleted: seconds between two looks.
 _LOOK_EVERY = 1.0
-_EXPERIMENT_COLUMNS = (
-    "id",
-    "name",
-    "status",
-    "config",
-    "token",
-    "created",
-    "reason",
-    "error",
-    "end_time",
-    "run_time",
-    "snapshot",
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -224,11 +210,12 @@ class Store:
 
     def experiment(self) -> ExperimentRow:
         """Return the experiment's row."""
+        names = [field.name for field in fields(ExperimentRow)]
         with _explained(self.path):
-            row = self._db.execute(f"SELECT {', '.join(_EXPERIMENT_COLUMNS)} FROM experiment").fetchone()
+            row = self._db.execute(f"SELECT {', '.join(names)} FROM experiment").fetchone()
         if row is None:
             raise empty(self.path)
-        values = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
+        values = dict(zip(names, row, strict=True))
         for name in ("config", "snapshot"):
             values[name] = self._object(name, values[name])
         with understood(self.path, "status"):
@@ -325,7 +312,7 @@ class Store:
             rows = f"SELECT n, code, payload FROM {table} WHERE n > ? ORDER BY n"
             return self._db.execute(rows, (after,)).fetchall()
 
-    def _object(self, name: str, text: str | bytes) -> dict[str, Any]:
+    def _object(self, name: str, text: str | bytes) -> JsonObject:
         """Return the JSON object in a column of the experiment's row."""
         with understood(self.path, name):
             value = json.loads(text)

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Protocol
 
 from ..protocol import JsonObject
-from ..runner import FailureKind, last_line, signal_name
-from ..store.reading import FailureGroup, FailureRegion
+from ..runner import FailureKind, Trial, last_line, signal_name
+from ..store.reading import FailureGroup, FailureRegion, TrialDetail
 from .words import counted, number_text, option_text
 
 _MAX_LINES = 3
@@ -24,23 +23,6 @@ _LIBRARY = re.compile(
     r"[\\/](site|dist)-packages[\\/]|[\\/]lib[\\/]python3[^\\/]*[\\/]|<frozen |<__array_function__"
 )
 _OWN_FAULT = (FailureKind.USER_ERROR, FailureKind.IMPORT, FailureKind.OOM, FailureKind.KILLED)
-
-
-class _Failed(Protocol):
-    """A failed trial as the runner knows it, or the first one of a group."""
-
-    @property
-    def sequence_id(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def kind(self) -> str | None: ...
-    @property
-    def exit_code(self) -> int | None: ...
-    @property
-    def attempt(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +44,7 @@ class FailedTrial:
     hint: str = ""
 
     @classmethod
-    def of(cls, failed: _Failed, most_lines: int = _MAX_LINES) -> FailedTrial:
+    def of(cls, failed: Trial | TrialDetail | FailureGroup, most_lines: int = _MAX_LINES) -> FailedTrial:
         """Return what to say of a failed trial, with at most so many `lines`."""
         last = last_line(failed.error)
         return cls(

@@ -52,7 +52,8 @@ def ending_of(
             notes=(*_last_result(trial), *_at_the_same_step(trial, view)),
         )
     if status == "WAITING":
-        return Ending(title="It is waiting", sentence=_as_sentence(why_waiting(view.folder, trial.trial_id)))
+        why = why_waiting(view.folder, trial.trial_id)
+        return Ending(title="It is waiting", sentence=f"{why[0].upper()}{why[1:]}.")
     if status == "RUNNING":
         return Ending(
             title="It is running",
@@ -174,10 +175,6 @@ def _last_result(trial: TrialDetail) -> tuple[str, ...]:
         if is_only
         else f"The last of its {_reported(trial)} was {last}.",
     )
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _reported(trial: TrialDetail) -> str:

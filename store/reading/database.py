@@ -192,20 +192,10 @@ def add_family_functions(db: sqlite3.Connection) -> None:
     >>> db.execute("SELECT family_of(?)", ('{"parameters": {}, "family": 7, "repeat": 2}',)).fetchone()
     (7,)
     """
-    db.create_function("family_of", 1, _family_of, deterministic=True)
-    db.create_function("repeat_of", 1, _repeat_of, deterministic=True)
+    db.create_function("family_of", 1, lambda record: (repeat_of(record) or (None,))[0], deterministic=True)
+    db.create_function("repeat_of", 1, lambda record: (repeat_of(record) or (None,))[-1], deterministic=True)
     db.create_function("family_end_of", 1, family_end_of, deterministic=True)
     db.create_aggregate("mean_of", 1, _Mean)  # type: ignore[arg-type]
-
-
-def _family_of(record: str) -> int | None:
-    found = repeat_of(record)
-    return None if found is None else found[0]
-
-
-def _repeat_of(record: str) -> int | None:
-    found = repeat_of(record)
-    return None if found is None else found[1]
 
 
 class _Mean:

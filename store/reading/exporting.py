@@ -21,6 +21,8 @@ from .trial_columns import TrialColumn, TrialTable, columns_in
 if TYPE_CHECKING:
     from .view import ExperimentView
 
+_OF_EXPERIMENT = ("id", "name", "status", "reason", "folder", "created", "end_time", "run_time")
+_OF_FAMILY = ("sequence_id", "status", "parameters", "values", "repeats")
 _MANY = ("parameters", "final")  # each is a column for each name in it
 _FIRST = tuple(takewhile(lambda column: column.name not in _MANY, columns_in(TrialTable.CSV)))
 _PREFIX = "parameters."
@@ -30,19 +32,10 @@ _PREFIXES = (_PREFIX, "final.")
 def json_lines(view: ExperimentView) -> Iterator[bytes]:
     """Yield the experiment and its trials as one JSON object."""
     summary = view.summary()
-    head: dict[str, object] = {
-        "id": summary.id,
-        "name": summary.name,
-        "status": summary.status,
-        "reason": summary.reason,
-        "folder": summary.folder,
-        "created": summary.created,
-        "end_time": summary.end_time,
-        "run_time": summary.run_time,
-        "front": view.front(),
-    }
+    head: dict[str, object] = {name: getattr(summary, name) for name in _OF_EXPERIMENT}
+    head["front"] = view.front()
     if families := view.families():
-        head["families"] = [family_object(one) for one in families]
+        head["families"] = [family_object(family) for family in families]
     yield b'{"experiment":' + to_json({**head, "config": view.config()}) + b',"trials":['
     between = b"\n"
     for trial, results in view.with_results():
@@ -53,18 +46,12 @@ def json_lines(view: ExperimentView) -> Iterator[bytes]:
 
 def family_object(family: FamilyRow) -> dict[str, object]:
     """Return a family of repeats as the export has it."""
-    return {
-        "sequence_id": family.sequence_id,
-        "status": family.status,
-        "parameters": family.parameters,
-        "values": family.values,
-        "repeats": family.repeats,
-    }
+    return {name: getattr(family, name) for name in _OF_FAMILY}
 
 
 def detail_object(trial: TrialDetail) -> dict[str, object]:
     """Return all about a trial as the HTTP API has it: what only a detail has stands before the parameters."""
-    row, detail = ([one.name for one in fields(kind)] for kind in (TrialRow, TrialDetail))
+    row, detail = ([field.name for field in fields(kind)] for kind in (TrialRow, TrialDetail))
     place, *more, last = row.index("parameters"), *detail[len(row) :]
     return {name: getattr(trial, name) for name in (*row[:place], *more, *row[place:], last)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from ...protocol import Json, camel_case
@@ -27,23 +27,17 @@ _LAST_TIME = 253402214400.0  # the last day of year 9999
 
 def read_experiment(db: Database) -> StoredExperiment:
     """Return the row of the experiment; raise `StoreError` if there is none."""
-    row = db.row("SELECT id, name, status, reason, error, created, end_time, run_time FROM experiment")
+    names = [field.name for field in fields(StoredExperiment)]
+    row = db.row(f"SELECT {', '.join(names)} FROM experiment")
     if row is None:
         raise empty(db.path)
-    experiment_id, name, status, reason, error, created, end_time, run_time = row
+    stored = dict(zip(names, row, strict=True))
     with understood(db.path, "status"):
-        ExperimentStatus(status)
+        ExperimentStatus(stored["status"])
     with understood(db.path, "times"):
-        return StoredExperiment(
-            id=experiment_id,
-            name=name,
-            status=status,
-            reason=reason,
-            error=error,
-            created=_time(created),
-            end_time=None if end_time is None else _time(end_time),
-            run_time=_time(run_time),
-        )
+        for name in ("created", "run_time", *(["end_time"] if stored["end_time"] is not None else [])):
+            stored[name] = _time(stored[name])
+    return StoredExperiment(**stored)
 
 
 def _time(value: Any) -> float:
@@ -65,14 +59,8 @@ def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
         limits = {name: _limit(config.get(camel_case(name))) for name in _LIMITS}
     best, outcome_limits = read_best(db, 1), limits_of(db)
     return Summary(
-        id=folder.experiment_id,  # the row of a copied or renamed folder has the old one
-        name=experiment.name,
-        status=experiment.status,
-        reason=experiment.reason,
-        error=experiment.error,
-        created=experiment.created,
-        end_time=experiment.end_time,
-        run_time=experiment.run_time,
+        # The row of a copied or renamed folder has the old id.
+        **{**asdict(experiment), "id": folder.experiment_id},
         folder=str(folder.path),
         is_running=is_running,
         is_search=is_search,

@@ -112,25 +112,17 @@ COLUMNS = (
 )  # fmt: skip
 
 
+# The names in order; those of other columns stand in the place of the dots.
 _OTHERS = "..."
-_ORDERS: Mapping[TrialTable, tuple[str, ...]] = MappingProxyType(
+_ORDERS: Mapping[TrialTable, str] = MappingProxyType(
     {
-        _JSON: ("trial_id", "sequence_id", "status", "parameters", "intermediate", "final", _OTHERS),
-        _PYTHON: (
-            *("trial_id", "sequence_id", "status", "parameters", "value", "final", "attempt"),
-            *("intermediate_results", "start_time", "end_time", "duration", "reason", "error"),
-            *("family", "repeat", "seed", "kind", _OTHERS),
-        ),
-        _TERMINAL: (
-            *("sequence_id", "trial_id", "family", "status", "values", "duration", _OTHERS),
-            *("parameters", "reason"),
-        ),
-        _PAGE | _MENU: (
-            *("sequence_id", "family", "repeat", "status", "values", "last", "parameters", "reason"),
-            *("duration", "intermediate_results", "start_time", "kind", "trial_id", "attempt", "agent"),
-            *(_OTHERS, "tags", "note"),
-        ),
-        _REPORT: ("sequence_id", "family", "status", "values", "parameters", "duration", _OTHERS, "reason"),
+        _JSON: "trial_id sequence_id status parameters intermediate final ...",
+        _PYTHON: "trial_id sequence_id status parameters value final attempt intermediate_results start_time"
+        " end_time duration reason error family repeat seed kind ...",
+        _TERMINAL: "sequence_id trial_id family status values duration ... parameters reason",
+        _PAGE | _MENU: "sequence_id family repeat status values last parameters reason duration"
+        " intermediate_results start_time kind trial_id attempt agent ... tags note",
+        _REPORT: "sequence_id family status values parameters duration ... reason",
     }
 )
 
@@ -143,7 +135,7 @@ def columns_in(table: TrialTable, *, with_repeats: bool = True) -> tuple[TrialCo
     ['sequence_id', 'trial_id', 'status', 'values', 'duration', 'parameters', 'reason']
     """
     columns = {column.name: column for column in COLUMNS if column.tables & table}
-    order = _ORDERS.get(table, (_OTHERS,))
+    order = _ORDERS.get(table, _OTHERS).split()
     others = [name for name in columns if name not in order]
     names = [name for place in order for name in (others if place == _OTHERS else [place])]
     return tuple(columns[name] for name in names if with_repeats or not columns[name].of_repeats)

@@ -18,9 +18,9 @@ from .trial_query import TrialQuery, last_expression
 _LISTED = {column.name: column.sql for column in COLUMNS if column.sql and not column.in_record}
 _LISTED["record"] = "t.record"
 _DETAILS = {
-    one.name: f"t.{one.name}"
-    for one in fields(TrialDetail)[len(fields(TrialRow)) :]
-    if one.name != "earlier_attempts"
+    field.name: f"t.{field.name}"
+    for field in fields(TrialDetail)[len(fields(TrialRow)) :]
+    if field.name != "earlier_attempts"
 }
 _IN_RECORD = tuple(column.name for column in COLUMNS if column.in_record)
 _JSON = (*(column.name for column in COLUMNS if column.kind == "json" and column.sql), "gpus", "failed")
@@ -81,16 +81,16 @@ def rows_by_number(db: Database, sequence_ids: Sequence[int]) -> list[TrialRow]:
 
 def read_trial(db: Database, sequence_id: int) -> TrialDetail:
     """Return all about one trial; raise `LookupError` if there is none."""
-    names = [one.name for one in fields(Attempt)]
+    names = [field.name for field in fields(Attempt)]
     with db.connection() as connection:
-        found = _rows(db, connection, TrialDetail, [sequence_id])
-        if not found:
+        trials = _rows(db, connection, TrialDetail, [sequence_id])
+        if not trials:
             raise LookupError(f"there is no trial {sequence_id}")
         attempts = connection.execute(
             f"SELECT {', '.join(names)} FROM attempts WHERE sequence_id = ? ORDER BY attempt", (sequence_id,)
         ).fetchall()
     earlier = [Attempt(**dict(zip(names, row, strict=True))) for row in attempts]
-    return replace(found[0], earlier_attempts=earlier)
+    return replace(trials[0], earlier_attempts=earlier)
 
 
 def read_record(db: Database, sequence_id: int) -> str:
@@ -137,7 +137,7 @@ def sequence_id_of(db: Database, name: int | str) -> int:
 
 def _rows(db: Database, connection: Any, kind: type[_Row], sequence_ids: Sequence[int]) -> list[_Row]:
     """Return trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
-    found, main = dict[int, _Row](), db.main_objective()
+    trials, main = dict[int, _Row](), db.main_objective()
     last, bound = last_expression(main)
     columns = {**_LISTED, **(_DETAILS if issubclass(kind, TrialDetail) else {}), "last": last}
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -156,8 +156,8 @@ def _rows(db: Database, connection: Any, kind: type[_Row], sequence_ids: Sequenc
         ):
             with understood(db.path, f"trial {row[0]}"):
                 stored = dict(zip(columns, row, strict=True))
-                found[row[0]] = kind(**_fields(stored, values.get(row[0], {}), main))
-    return [found[number] for number in sequence_ids if number in found]
+                trials[row[0]] = kind(**_fields(stored, values.get(row[0], {}), main))
+    return [trials[number] for number in sequence_ids if number in trials]
 
 
 def _fields(row: dict[str, Any], values: dict[str, float], main: str) -> dict[str, Any]:

@@ -282,10 +282,6 @@ class ExperimentView:
         """Return the intermediate results of a trial since a cursor, as they were reported."""
         return read_new_results(self.database, self.sequence_id(name), cursor, limit)
 
-    def results(self, name: int | str) -> dict[int, dict[int, Json]]:
-        """Return the intermediate results of one trial, by its number and by their own."""
-        return self.results_of([self.sequence_id(name)])
-
     def results_of(self, numbers: Sequence[int]) -> dict[int, dict[int, Json]]:
         """Return the intermediate results of many trials, by the trial's number and by their own."""
         return read_results(self.database, numbers)

@@ -72,7 +72,7 @@ def test_step_has_the_trials_that_reported_a_number_then(
 
 
 def test_results_are_those_of_one_trial_or_some(filled: MadeExperiment, view: ExperimentView) -> None:
-    assert view.results("T0003") == {3: {0: 0.7}}
+    assert view.results_of([3]) == {3: {0: 0.7}}
     assert view.results_of([4, 2, 3, 99]).keys() == {3, 4}
 
 
