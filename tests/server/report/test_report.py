@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.protocol import repeated, with_family_end
+from pitchpipe.protocol import repeated, size_text, with_family_end
 from pitchpipe.runner.trial import Trial
 from pitchpipe.server.report import write_report
 from pitchpipe.server.report.rendering import render_report
@@ -347,7 +347,7 @@ def test_verb_writes_to_the_given_place_and_says_how_much(
     words = ["report", "made", "--dir", str(finished.parent)]
     assert run(words) == 0
     size = (tmp_path / "report-made1234.html").stat().st_size
-    assert capsys.readouterr().out == f"report-made1234.html ({size / 1e6:.1f} MB)\n"
+    assert capsys.readouterr().out == f"report-made1234.html ({size_text(size)})\n"
     assert run([*words, "-o", "no/r.html"]) == 1
     assert capsys.readouterr().err == "error: no/r.html cannot be written: No such file or directory\n"
 

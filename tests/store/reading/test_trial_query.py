@@ -103,7 +103,7 @@ def test_conditions_find_tags_and_notes(
     [
         ("final.loss < 0.5", [1]),
         ("final.loss > 0.5", [2, 4]),
-        ("final.loss > 'a'", [3, 7]),  # a boolean and an object are their JSON text
+        ("final.loss > 'a'", [3, 7]),  # an object is its JSON text
         ("final.loss = 9e999", [4]),
         ("final.loss = null", [0, 8]),
         ("final.loss = true", [5]),
