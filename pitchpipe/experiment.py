@@ -57,7 +57,7 @@ class Experiment(Plots):
     happens. `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached.
     `directory` contains the experiment's folder, whose name is `experiment_id`. With `resume_if_exists`, a program that
     is started again continues the experiment that it finds there, with the trial that is given now; its configuration
-    must be the same but for the limits, of which higher ones extend it. All other keyword arguments are fields of
+    must be the same, except for limits: higher ones extend it. All other keyword arguments are fields of
     experiment.yml, see docs/reference/config.md; `platform` is short for `training_service={"platform": ...}`, and
     `direction` and `metric` are short for a single one of the `objectives`. Raises `ConfigError` with all problems of
     the configuration.

@@ -148,7 +148,7 @@ def _integers(default: int, name: str, low: float | None, high: float | None) ->
 
 
 def _numbers(default: float, name: str) -> tuple[str, float, float]:
-    """Return the type and the bounds for a number of which only its name and its default are known."""
+    """Return the type and the bounds for a number, from its name and its default."""
     if default == 0:
         return ("uniform", 0, 0.1 if _PENALTY.search(name) else 0.99 if _SHARE.search(name) else 1)
     if default < 1 and (_SHARE.search(name) or (default >= 0.5 and _SHARE_NEAR_ONE.search(name))):
