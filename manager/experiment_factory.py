@@ -124,12 +124,7 @@ def resume_experiment(
             write_whole(folder.function_file, pickled(function))
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
-        try:
-            trackers, notes = _trackers_of(config), ()
-        except ConfigError as error:
-            if not ending:
-                raise
-            trackers, notes = (), [f"runs of trackers stay open: {error}"]
+        trackers, notes = _trackers_and_notes(config, ending=ending)
     except BaseException:
         folder.disown()
         raise
@@ -155,6 +150,18 @@ def _trackers_of(config: ExperimentConfig) -> Sequence[Callback]:
     """Return the trackers that a configuration names; raise `ConfigError`."""
     classes = tracker_classes(config)
     return [classes[name](**options) for name, options in config.trackers.items()]
+
+
+def _trackers_and_notes(
+    config: ExperimentConfig, *, ending: bool
+) -> tuple[Sequence[Callback], Sequence[str]]:
+    """Return the trackers; with `ending`, the note of what is wrong in place of one that cannot be made."""
+    try:
+        return _trackers_of(config), ()
+    except ConfigError as error:
+        if not ending:
+            raise
+        return (), [f"runs of trackers stay open: {error}"]
 
 
 def _warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart | None:

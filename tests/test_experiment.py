@@ -29,6 +29,7 @@ from pitchpipe import (
     Experiment,
     ExperimentResult,
     MaximumIterationStopper,
+    Stopper,
     Trainable,
     register_env,
     register_trainable,
@@ -657,6 +658,26 @@ def test_stopped_experiment_is_continued_by_its_program(tmp_path: Path) -> None:
     assert (result.status, result.counts) == ("DONE", {"SUCCEEDED": 3})
 
 
+class EndsAfterOneResult(Stopper):
+    def __init__(self) -> None:
+        self.has_result = False
+
+    def __call__(self, trial_id: str, result: Any) -> bool:
+        self.has_result = True
+        return False
+
+    def stop_all(self) -> bool:
+        return self.has_result
+
+
+def test_experiment_that_is_done_is_shown_again_without_its_cancelled_trials(tmp_path: Path) -> None:
+    ended = EndsAfterOneResult()
+    first = experiment(endless, tmp_path, stop=ended, trial_concurrency=1, resume_if_exists=True).run()
+    assert (first.status, first.counts) == ("DONE", {"SYS_CANCELED": 1})
+    again = experiment(square, tmp_path, stop={"x": 9}, trial_concurrency=1, resume_if_exists=True).run()
+    assert (again.status, again.trials) == ("DONE", first.trials)
+
+
 def test_program_continues_only_its_own_experiment(tmp_path: Path) -> None:
     before = experiment(square, tmp_path).run()
     with pytest.raises(FolderError, match="resume_if_exists=True continues"):
@@ -665,6 +686,9 @@ def test_program_continues_only_its_own_experiment(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="has another search_space and another tuner: choose another id"):
         experiment(square, tmp_path, max_trial_number=9, resume_if_exists=True, **changes).run()
     assert Experiment.restore(tmp_path / "exp").results().trials == before.trials
+    hour = {"max_trial_number": None, "max_experiment_duration": "1h"}
+    with pytest.raises(FolderError, match="has another max_trial_number and "):
+        experiment(square, tmp_path, resume_if_exists=True, **hour).run()
     with pytest.raises(ValueError, match="needs an experiment_id"):
         Experiment(square, SPACE, directory=tmp_path, max_trial_number=1, resume_if_exists=True)
 

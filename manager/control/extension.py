@@ -92,8 +92,9 @@ def continue_experiment(
 ) -> Manager | None:
     """Return the manager of the experiment with this id, which continues as `config` says; None if there is none.
 
-    Of the limits on trials and time only higher ones count: it may have been extended meanwhile. Raises what
-    `resume_experiment` raises, and `FolderError` if anything but the limits differs.
+    Of the limits on trials and time only higher ones count: it may have been extended meanwhile. If that leaves it
+    DONE, no trial runs again. Raises what `resume_experiment` raises, and `FolderError` if anything but the limits
+    differs, or if a limit is missing that it has.
     """
     folder = ExperimentFolder(absolute(directory or directory_of(config)) / experiment_id)
     folder.refuse_if_closed()
@@ -101,7 +102,8 @@ def continue_experiment(
         return None
     stored, wanted = experiment_config(folder), ExperimentConfig.from_canonical(config.canonical())
     free = {*LIMITS, "experiment_working_directory", *(("seed",) if wanted.seed is None else ())}
-    fields = [name for name in ExperimentConfig.model_fields if name not in free]
+    lifted = {name for name in _UPWARDS if getattr(wanted, name) is None}
+    fields = [name for name in ExperimentConfig.model_fields if name not in free - lifted]
     if differing := [name for name in fields if getattr(stored, name) != getattr(wanted, name)]:
         raise FolderError(
             f"the experiment in {folder.path} has another {' and another '.join(differing)}: choose another id for this"

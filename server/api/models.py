@@ -247,7 +247,7 @@ class FailureRegion(BaseModel):
     in other ways are not counted. `is_avoided`: the tuner learns where trials fail.
     """
 
-    kind: str
+    kind: Kind
     parameter: str
     side: Literal["below", "above", "is"]
     value: Any
