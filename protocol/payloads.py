@@ -36,7 +36,7 @@ class ImportItem(TypedDict):
 
     parameter: Parameters
     value: NotRequired[Json]  # or its JSON text
-    source: NotRequired[str]  # an earlier search, with losses on another scale
+    source: NotRequired[int]  # the number of an earlier search, whose losses are on another scale
     trialJobId: NotRequired[str]
 
 
