@@ -22,6 +22,7 @@ from ..store.reading import (
 from ..telling import (
     FailedTrial,
     closeness_lines,
+    code_note,
     counted,
     counts_text,
     duration_text,
@@ -210,9 +211,11 @@ def best_lines(view: ExperimentView, summary: Summary, gain: str = "") -> Iterat
 
 
 def _health(view: ExperimentView, summary: Summary) -> list[str]:
-    """Return the notes on a search that has ended; while it runs, scripts ask often, and the notes take time."""
+    """Return the notes on a search; while it runs only on its code: scripts ask often, and the others take time."""
     is_searching = summary.is_running and not ExperimentStatus(summary.status).is_final
-    return [] if is_searching else read_health(view)
+    if is_searching:
+        return [note for note in (code_note(view.code_versions()),) if note]
+    return read_health(view)
 
 
 def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:

@@ -54,12 +54,15 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         findings.append(
             Finding(path=("trial_command",), message=MISSING, hint="trial_command: python train.py")
         )
+    has_command = needs_command or config.trial_command is not None
+    if config.trial_code == "snapshot" and not has_command:
+        hint = "leave it out: a function is sent to its trials once, at the start"
+        findings.append(Finding(path=("trial_code",), message="snapshot is for commands", hint=hint))
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
         if section is not None and (section.name or (name, "name") not in draft.meant):
             findings += _check_algorithm(section, name)
     findings += _check_objectives(config, draft) + _check_directions(config, draft)
-    has_command = needs_command or config.trial_command is not None
     return findings + _check_resources(config, has_command=has_command)
 
 

@@ -141,6 +141,11 @@ class ConfigFields(Section):
     trial_code_directory: Directory = Field(
         default=Path("."), description="The folder in which the command runs.", validate_default=True
     )
+    trial_code: Literal["live", "snapshot"] = Field(
+        default="live",
+        description="`live`: each trial runs the code as it is when it starts; `snapshot`: all run a copy made at the"
+        " start. See [what code made the result](../use/trial.md#what-code-made-the-result).",
+    )
     trial_concurrency: int = Field(default=1, gt=0, description="How many trials run at the same time.")
     trial_cpu_number: float | None = Field(
         default=None,

@@ -206,4 +206,6 @@ def _runner_event(
         killed=event.killed,
         exported=event.exported,
         unasked=event.unasked,
+        code=event.code,
+        loaded=event.loaded,
     )

@@ -27,9 +27,11 @@ from ..search_space import SearchSpace, SearchSpaceError
 from ..store import ExperimentFolder, FolderError, Store, default_directory, steady_clock
 from ..trial_agent import pickled, write_whole
 from . import hooks as _hooks
+from .code_snapshot import take_snapshot
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
-from .run_settings import names_of_objectives, new_store
+from .run_settings import code_directory_of, names_of_objectives, new_store
+from .start_facts import function_files
 
 if TYPE_CHECKING:
     from .warm_start import WarmStart
@@ -67,7 +69,9 @@ def create_experiment(
         if source is not None:
             (folder.path / "experiment.yml").write_bytes(source.read_bytes())
         if function is not None:
-            folder.function_file.write_bytes(pickled(function))
+            _write_function(folder, function, config)
+        if config.trial_code == "snapshot":
+            take_snapshot(config.trial_code_directory, folder.code_snapshot)
         if stopper is not None:
             folder.stopper_file.write_bytes(pickled(stopper))
         if config.durability == "power":
@@ -121,10 +125,12 @@ def resume_experiment(
             folder.link()  # it may have been moved
         store.objectives = names_of_objectives(config)
         if function is not None:
-            write_whole(folder.function_file, pickled(function))
+            _write_function(folder, function, config)
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
         trackers, notes = _trackers_and_notes(config, ending=ending)
+        if not ending and executor is None:
+            notes = [*notes, *_code_notes(folder, config)]
     except BaseException:
         folder.disown()
         raise
@@ -146,6 +152,15 @@ def resume_experiment(
     )
 
 
+def _write_function(
+    folder: ExperimentFolder, function: Callable[..., object], config: ExperimentConfig
+) -> None:
+    """Write the pickled function, and what its file was: agents read these when they start."""
+    files = function_files(function, config.trial_code_directory)
+    write_whole(folder.function_file, pickled(function))
+    write_whole(folder.function_files, dumps(files).encode())
+
+
 def _trackers_of(config: ExperimentConfig) -> Sequence[Callback]:
     """Return the trackers that a configuration names; raise `ConfigError`."""
     classes = tracker_classes(config)
@@ -162,6 +177,16 @@ def _trackers_and_notes(
         if not ending:
             raise
         return (), [f"runs of trackers stay open: {error}"]
+
+
+def _code_notes(folder: ExperimentFolder, config: ExperimentConfig) -> Sequence[str]:
+    """Return the note that the code is not what the last trials ran, if so."""
+    from ..store.reading import ExperimentView, changed_files
+    from ..telling import changed_since_text
+
+    with ExperimentView(folder) as view:
+        changed = changed_files(view.code_versions(), code_directory_of(config, folder))
+    return [changed_since_text(changed)] if changed else []
 
 
 def _warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart | None:

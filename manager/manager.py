@@ -24,11 +24,12 @@ from ..runner import (
     added_trial,
     event_of,
 )
-from ..store import ExperimentFolder, Mirror, Store, StoreError
+from ..store import ExperimentFolder, Mirror, NotWritableError, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .hooks import Hooks, PlainExperiment, experiment_row
 from .run_settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
 from .standby import StandbyDispatcher
+from .start_facts import start_facts
 from .timers import ExperimentTimers
 from .trace import Trace, TracedTurnLoop
 from .turn import EventLog, TurnLoop
@@ -244,6 +245,16 @@ class Manager:
             loop.send_first(self._dispatcher.initialize())
         await self._take_up(runner, loop)
         loop.schedule_if_due()
+        if not self._is_ending:
+            loop.start_task(self._note_start())  # at last: git takes the processor from what starts
+
+    async def _note_start(self) -> None:
+        """Store where the experiment runs now, and the state of its code."""
+        facts = await asyncio.to_thread(start_facts, self.config.trial_code_directory)
+        try:
+            self.store.note_start(self.now(), *facts.stored())
+        except NotWritableError as error:  # the experiment itself waits for room
+            _log.warning("where this experiment runs is not noted: %s", error)
 
     def _restored_runner(self, ledger: Ledger, snapshot: JsonObject) -> TrialRunner:
         """Return the runner, restored from the store."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig, RayConfig
@@ -127,7 +129,7 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
         folder=str(folder.path),
         command=config.trial_command or "",
         path=str(folder.function_file) if is_function else "",
-        code_directory=str(config.trial_code_directory),
+        code_directory=str(code_directory_of(config, folder)),
         environment=dict(config.trial_environment),
         threads=_threads_of(config),
         grace=config.kill_grace,
@@ -138,8 +140,23 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
         processes=processes,
         nodes=nodes,
         trial_start=config.trial_start,
+        function_files=_function_files(folder) if is_function else {},
         keeping=_keeping_of(config),
     )
+
+
+def code_directory_of(config: ExperimentConfig, folder: ExperimentFolder) -> Path:
+    """Return the folder in which trials run."""
+    return folder.code_snapshot if config.trial_code == "snapshot" else config.trial_code_directory
+
+
+def _function_files(folder: ExperimentFolder) -> dict[str, str]:
+    """Return the digests of the files that the function came from; experiments of earlier versions have none."""
+    try:
+        files = json.loads(folder.function_files.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return files if isinstance(files, dict) else {}
 
 
 def _threads_of(config: ExperimentConfig) -> int | None:

@@ -49,6 +49,7 @@ class ExperimentOptions(TypedDict, total=False):
     repeats: int | Section
     trial_command: str
     trial_code_directory: str | Path
+    trial_code: Literal["live", "snapshot"]
     trial_concurrency: int
     trial_cpu_number: float
     trial_gpu_number: float

@@ -5,6 +5,7 @@ Events of an attempt that is not the trial's current one come too late and chang
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from ..protocol import (
@@ -151,6 +152,9 @@ class ExecutorEvents:
             self._pending.changes.exports.extend(exports)
         if event.lost:
             self._trials.lose_agent(trial.agent)
+        trial.code = event.code or trial.code
+        if event.code and event.loaded:
+            self._pending.changes.code[event.code] = json.dumps(event.loaded)
         verdict = judge_end(trial, event)
         if verdict.cause is Cause.ENDED_WELL:  # one trial that asks shows that the search tunes something
             self._state.has_asked = self._state.has_asked or not event.unasked

@@ -147,6 +147,7 @@ class Trial:
     failed: dict[str, int] = field(default_factory=dict)  # attempts, by kind of failure
     resume: str | None = None  # the JSON of a `PendingResume`
     user_retries: int = 0  # how often the user had it run again after it had ended
+    code: str | None = None  # the digest of what its last attempt ran: a row of `code_versions`
     story: tuple[str, ...] = field(default=(), repr=False)
 
     def move(self, cause: Cause) -> None:

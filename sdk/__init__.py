@@ -31,6 +31,7 @@ from .current_trial import (
 )
 from .errors import TRACEBACK, MachineError, is_of_machine, is_there, own_calls, shortened
 from .line_file import LineFile, file_identity, noted_refusal
+from .loaded_code import CodeFacts, LoadedCode, code_digest, file_digest, merged_code
 from .variables import Variables, outer_launches
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
@@ -46,8 +47,10 @@ __all__ = [
     "OWN_PROCESS",
     "TRACEBACK",
     "Checkpoint",
+    "CodeFacts",
     "FunctionTrainable",
     "LineFile",
+    "LoadedCode",
     "MachineError",
     "NoRunningTrial",
     "StandaloneChannel",
@@ -57,7 +60,9 @@ __all__ = [
     "Variables",
     "as_word",
     "clean_up",
+    "code_digest",
     "current",
+    "file_digest",
     "file_identity",
     "flat_arguments",
     "get_budget",
@@ -72,6 +77,7 @@ __all__ = [
     "hosted",
     "is_of_machine",
     "is_there",
+    "merged_code",
     "metric_text",
     "noted_refusal",
     "outer_launches",

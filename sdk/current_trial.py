@@ -17,6 +17,7 @@ from math import isfinite
 from .checkpoint import Checkpoint, save_folder, write_data
 from .errors import MachineError
 from .line_file import LineFile
+from .loaded_code import LoadedCode
 from .variables import Variables, rank_in
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
@@ -117,6 +118,10 @@ class SpoolChannel:
         self._parameters = environment.get(Variables.PARAMETERS)
         self._spool = LineFile(environment[Variables.REPORTS])
         self._environment = environment
+        directory = environment.get(Variables.CODE_DIRECTORY)
+        self._code = None if directory is None else LoadedCode(directory)
+        if self._code is not None:
+            self._code.look()  # now: the files may change before the first result
         self._has_said = False
         self._has_asked = False
 
@@ -135,8 +140,10 @@ class SpoolChannel:
         """Append one line; when this returns, it is in the file. Of several processes, only rank 0 reports."""
         if self._is_ignored():
             return
-        asked = "" if self._has_asked else ', "asked": false'
-        self._append(f'{{"{kind}": {value}, "time": {time.time()!r}{asked}}}')
+        more = "" if self._has_asked else ', "asked": false'
+        if self._code is not None and (news := self._code.news()) is not None:
+            more += f', "code": {json.dumps(news)}'
+        self._append(f'{{"{kind}": {value}, "time": {time.time()!r}{more}}}')
 
     def save(self, fill: Fill) -> None:
         """Make the checkpoint, then append its name: only then does it count. Only rank 0 saves."""

@@ -13,6 +13,7 @@ class Variables:
     REPORTS = "PITCHPIPE_REPORTS"  # path of the spool to which reports are appended
     PARAMETERS = "PITCHPIPE_PARAMETERS"  # path of the parameter record (JSON)
     OUTPUT_DIRECTORY = "PITCHPIPE_OUTPUT_DIR"  # the trial's own folder
+    CODE_DIRECTORY = "PITCHPIPE_CODE_DIR"  # where the user's code is
     CHECKPOINT = "PITCHPIPE_CHECKPOINT"  # path of the checkpoint from which the attempt continues
     CHECKPOINTS = "PITCHPIPE_CHECKPOINTS"  # path of the folder into which checkpoints are saved
     BUDGET = "PITCHPIPE_BUDGET"  # how long to train, in the unit of the tuner

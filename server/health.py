@@ -8,7 +8,7 @@ from typing import Any
 from ..protocol import Config, Objective, main_objective, objectives_of
 from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
 from ..store.reading import ExperimentView, Summary, TrialQuery
-from ..telling import number_text, repeats_text, value_text, violation_text
+from ..telling import code_note, number_text, repeats_text, value_text, violation_text
 
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
@@ -28,7 +28,13 @@ def read_health(view: ExperimentView) -> list[str]:
     if trials >= _FEWEST_TO_STOP and results >= 2 * trials:
         unused = early_stopping_note(config, _intermediate(view, TrialQuery(limit=_READ)))
     equal = _equality_note(view, summary)
-    notes = [unused, _missing_note(view, summary, config), equal, _reference_note(view, summary)]
+    notes = [
+        code_note(view.code_versions()),
+        unused,
+        _missing_note(view, summary, config),
+        equal,
+        _reference_note(view, summary),
+    ]
     notes += [_cut_off_note(view, summary), _unasked_note(view, summary)]
     return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
 

@@ -78,6 +78,16 @@ class ExperimentFolder:
         return self.path / "trial.pkl"
 
     @property
+    def function_files(self) -> Path:
+        """The digests of the files that the function came from, by path (JSON); it may not exist."""
+        return self.path / "trial.json"
+
+    @property
+    def code_snapshot(self) -> Path:
+        """The copy of the code that all trials run, if the experiment has one."""
+        return self.path / "code"
+
+    @property
     def stopper_file(self) -> Path:
         """The pickled stopper, if the experiment has one."""
         return self.path / "stopper.pkl"

@@ -27,7 +27,7 @@ from .paths import FolderError, absolute
 
 _log = logging.getLogger(__name__)
 _DATABASE = "experiment.db"
-_FILES = ("experiment.yml", "annotations.json", "trial.pkl", "stopper.pkl")
+_FILES = ("experiment.yml", "annotations.json", "trial.pkl", "trial.json", "stopper.pkl")
 _FOLDERS = ("trials", "checkpoint")
 _EVERY = 10.0
 
@@ -129,6 +129,8 @@ def _files_of(root: Path) -> Iterator[Path]:
     """Yield what is to be copied, of what is there now: trials remove checkpoints while this looks."""
     yield from (root / name for name in _FILES)
     yield from sorted(root.glob("agents/*.jsonl"))
+    for parent, _, names in os.walk(root / "code"):  # without what is only linked there
+        yield from (path for name in sorted(names) if not (path := Path(parent, name)).is_symlink())
     for folder in _FOLDERS:
         for parent, _, names in os.walk(root / folder):
             yield from (Path(parent, name) for name in sorted(names))

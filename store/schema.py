@@ -118,5 +118,18 @@ UPDATE trials SET verdict = replace(verdict, '"condemned by the assessor"', '"st
     WHERE verdict LIKE '["condemned by the assessor"%';
 """
 
-MIGRATIONS = (_FIRST, _ATTEMPTS, _EXPORTS, _WORDS)
+_CODE = """
+ALTER TABLE trials ADD COLUMN code TEXT;      -- what its last attempt ran: a digest in code_versions
+CREATE TABLE code_versions (
+    digest        TEXT PRIMARY KEY,
+    loaded        TEXT NOT NULL               -- JSON: `files`, digests by path, and `packages`, versions by name
+) WITHOUT ROWID;
+CREATE TABLE starts (                         -- of managers: where the experiment ran, and the state of its code
+    time          REAL NOT NULL,
+    facts         TEXT NOT NULL,              -- JSON
+    diff          TEXT NOT NULL               -- what was not committed to git, up to a size
+);
+"""
+
+MIGRATIONS = (_FIRST, _ATTEMPTS, _EXPORTS, _WORDS, _CODE)
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -174,6 +174,11 @@ class Store:
                 "UPDATE experiment SET snapshot=?, config=coalesce(?, config)", (snapshot, config)
             )
 
+    def note_start(self, time: float, facts: str, diff: str) -> None:
+        """Store the facts of this start of a manager (JSON), and what its code differs from the commit."""
+        with _explained(self.path):
+            self._db.execute("INSERT INTO starts VALUES (?, ?, ?)", (time, facts, diff))
+
     def set_config(self, config: JsonObject) -> None:
         """Replace the configuration, of an experiment that is extended."""
         with _explained(self.path):
@@ -268,6 +273,11 @@ class Store:
         """Return the number of trials by status."""
         with _explained(self.path):
             return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
+
+    def has_several_codes(self) -> bool:
+        """Return whether trials did not all load the same files and packages."""
+        with _explained(self.path):
+            return self._db.execute("SELECT count(*) FROM code_versions").fetchone()[0] > 1
 
     def has_trials_to_run_again(self) -> bool:
         """Return whether the end of the experiment cancelled trials that a resume runs again."""

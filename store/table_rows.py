@@ -75,6 +75,8 @@ def rows_of(tick: StoreTick, objectives: Sequence[str]) -> Iterator[tuple[str, I
         for name, value in zip(objectives, trial.values, strict=False)
     ]:
         yield _INSERT_VALUE, values
+    if changes.code:
+        yield "INSERT OR IGNORE INTO code_versions VALUES (?, ?)", changes.code.items()
     if changes.exports:
         yield "INSERT OR REPLACE INTO exports VALUES (?, ?, ?)", changes.exports
     if tick.commands:
@@ -119,6 +121,7 @@ def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
         json.dumps(trial.failed) if trial.failed else None,
         trial.resume,
         trial.user_retries,
+        trial.code,
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         gains_over_defaults,
         why_none_text,
     )
+    from .code_story import changed_since_text, code_note, start_lines
     from .failed_trials import (
         FailedTrial,
         ending_beside,

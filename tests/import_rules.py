@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "testing": BASE | {"numerics", "tuners", "assessors"},
     "runner": BASE | {"numerics"},
     "dispatcher": BASE | {"plugins", "tuners", "assessors"},
-    "store": BASE | {"numerics", "trial_agent", "runner"},
+    "store": BASE | {"numerics", "sdk", "trial_agent", "runner"},
     "config": BASE | {"runner"},
     "executors": CORE,
     "telling": CORE | {"numerics"},

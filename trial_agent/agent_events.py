@@ -18,6 +18,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from operator import itemgetter
 from typing import Literal, TypedDict
 
+from ..sdk import CodeFacts
 from .messages import Message, MessageError
 
 ReportKind = Literal["intermediate", "final"]
@@ -98,7 +99,8 @@ class Ended:
     """The end of an attempt, after every report of that attempt.
 
     `exported` has paths by format. With `infra`, the machine refused what the agent needs, and not the trial's code.
-    With `unasked`, it reported through the functions of this package, and nothing ever read its parameters.
+    With `unasked`, it reported through the functions of this package, and nothing ever read its parameters. `code` is
+    the digest of what its processes have `loaded`, which an agent says once for all trials that it runs in its process.
     """
 
     e: Literal["ended"] = field(default="ended", repr=False)
@@ -114,6 +116,8 @@ class Ended:
     infra: bool = field(default=False, repr=False)
     exported: Mapping[str, str] | None = None
     unasked: bool = field(default=False, repr=False)
+    code: str | None = field(default=None, repr=False)
+    loaded: CodeFacts | None = field(default=None, repr=False)
     mark: str = ""
 
     def __post_init__(self) -> None:
@@ -121,6 +125,10 @@ class Ended:
             del self.infra  # as above
         if not self.unasked:
             del self.unasked
+        if self.code is None:
+            del self.code
+        if self.loaded is None:
+            del self.loaded
         if self.error is not None:
             self.error = _sendable(self.error)
         if self.exported:
@@ -161,7 +169,9 @@ _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
     for kind in (Started, Report, Saved, SpoolProblem, Ended, Forgotten)
 }
 _WHO = frozenset({"e", "trial", "attempt", "mark"})
-_RARE = frozenset({"out_of_memory", "infra", "exported", "unasked"})  # in a spool only if they apply
+_RARE = frozenset(
+    {"out_of_memory", "infra", "exported", "unasked", "code", "loaded"}
+)  # in a spool only if they apply
 
 
 def encode_event(event: Event) -> Message:

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import signal
 import subprocess
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 
 from ..protocol import LED_TO, size_text
-from ..sdk import TRACEBACK, LineFile, noted_refusal, shortened
+from ..sdk import TRACEBACK, LineFile, code_digest, file_digest, merged_code, noted_refusal, shortened
 from . import environ
 from .agent_events import Ended, Event, Outbox, Report, Saved, SpoolProblem, Started
 from .disk import disk_error, sync, with_cause, with_disk_error
@@ -38,6 +39,9 @@ Process = subprocess.Popen[bytes] | Adopted
 
 _READ_BYTES = 65536
 MEMORY_EVERY = 1.0
+# Scripts and settings that a command may name.
+_CODE = (".py", ".sh", ".bash", ".r", ".R", ".jl", ".pl", ".rb", ".lua", ".js", ".ts", ".ipynb")
+_CODE += (".yaml", ".yml", ".toml", ".cfg", ".ini")
 # How long (s) after a trial that somebody killed its agent may be ended, too: a machine that shuts down, a service that
 # stops and Ray, which ends a worker's children before the worker, mean both.
 _END_TOGETHER = 0.5
@@ -76,6 +80,7 @@ class CommandTrial:
         self._killed_at: float | None = None  # monotonic time at which grace ends
         self._over_limit: str | None = None
         self._oom_kills = 0  # of this machine, before the start
+        self._named_files: dict[str, str] = {}  # of the command: digests by path
 
     def kill(self, grace: float) -> None:
         """Ask for the end of the attempt: SIGTERM, then SIGKILL after `grace` seconds."""
@@ -170,6 +175,7 @@ class CommandTrial:
         environment = job.environment(self._tools.environment)
         directory = run.code_directory or os.getcwd()
         arguments = arguments_of(job.command, directory, environment, shell=run.shell)
+        self._named_files = dict(_files_named(job.command, directory))
         if job.team is not None:
             arguments = launched(arguments, job.team)
         self._tools.watch.watch(str(self._spool))
@@ -285,6 +291,7 @@ class CommandTrial:
         killed = self._killed_at is not None and self._over_limit is None
         ended_well = returncode == 0 and self._reader.has_final  # by itself, just before the kill
         paused = killed and self._is_pause and not ended_well
+        loaded = merged_code([{"files": self._named_files}, self._reader.code or {}])
         error = self._over_limit
         if error is None and not killed and not ended_well:
             error = self._why_failed(returncode)
@@ -297,6 +304,8 @@ class CommandTrial:
             paused=paused,
             out_of_memory=self._over_limit is not None or (not killed and self._was_oom_killed(returncode)),
             unasked=self._is_unasked(),
+            code=None if loaded is None else code_digest(loaded),
+            loaded=loaded,
             time=self._tools.clock(),
         )
 
@@ -334,6 +343,29 @@ class CommandTrial:
             if self.job.run.synced:
                 file.sync()
         return ended
+
+
+def _files_named(command: str, directory: str) -> Iterator[tuple[str, str]]:
+    """Yield path and digest of each program, script or setting in the code directory that a command names.
+
+    Other files may be what it writes.
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> _ = Path(directory, "train.py").write_text("x = 1")
+    >>> _ = Path(directory, "train.log").write_text("started")
+    >>> list(_files_named("python train.py --data=/etc/passwd > train.log", directory))
+    [('train.py', '0e2d0d2a6de5e2fc')]
+    """
+    root = os.path.join(os.path.abspath(directory), "")
+    for word in set(re.split(r"[\s='\"();&|<>]+", command)):
+        path = os.path.normpath(os.path.join(root, word))
+        if not (word and path.startswith(root) and os.path.isfile(path)):
+            continue
+        if not (path.endswith(_CODE) or os.access(path, os.X_OK)):
+            continue
+        if (digest := file_digest(path)) is not None:
+            yield path[len(root) :], digest
 
 
 def spawn(launch: Launch) -> subprocess.Popen[bytes]:

@@ -18,14 +18,18 @@ from typing import Any
 from ..protocol import Parameters, foreign
 from ..sdk import (
     Checkpoint,
+    CodeFacts,
     FunctionTrainable,
     LineFile,
+    LoadedCode,
     MachineError,
     Trainable,
     TrialFunction,
     TrialStopped,
     clean_up,
+    code_digest,
     hosted,
+    merged_code,
     metric_text,
     own_calls,
     shortened,
@@ -150,16 +154,19 @@ class FunctionTrial:
         return self._ended(1, str(code))
 
     def _ended(
-        self, code: int | None, error: str | None = None, *, paused: bool = False, infra: bool = False
+        self, exit_code: int | None, error: str | None = None, *, paused: bool = False, infra: bool = False
     ) -> Ended:
+        code, loaded = self._functions.code()
         return Ended(
             **self.job.who,
-            exit_code=code,
+            exit_code=exit_code,
             error=error,
             killed=self._channel.stopped,
             paused=paused,
             infra=infra,
             exported=self._exported,
+            code=code,
+            loaded=loaded,
             time=self._clock(),
         )
 
@@ -328,6 +335,10 @@ class FunctionLoader:
         self.stable = Stable()
         self._loaded: tuple[str, int] | None = None
         self._function: TrialFunction | None = None
+        self._modules: LoadedCode | None = None
+        self._code: CodeFacts | None = None
+        self._unsaid: CodeFacts | None = None
+        self._digest: str | None = None
 
     def load(self, job: Job) -> TrialFunction:
         """Return the function that an attempt calls; raise what unpickling it raises."""
@@ -339,7 +350,21 @@ class FunctionLoader:
         if self._function is None or self._loaded != version:
             self._function = _unwrapped(_unpickle(path, job))
             self._loaded = version
+            self._note_code({"files": dict(job.run.function_files)})
+            self._modules = self._modules or LoadedCode(job.run.code_directory or os.getcwd())
+            self._modules.look()  # now: the files may change while the function runs
         return self._function
+
+    def code(self) -> tuple[str | None, CodeFacts | None]:
+        """Return the digest of what this process has loaded, and that itself, unless an earlier call returned it."""
+        if self._modules is not None and (news := self._modules.news()) is not None:
+            self._note_code(news)
+        said, self._unsaid = self._unsaid, None
+        return self._digest, said
+
+    def _note_code(self, more: CodeFacts) -> None:
+        self._code = self._unsaid = merged_code([self._code or {}, more])
+        self._digest = None if self._code is None else code_digest(self._code)
 
 
 def _unwrapped(function: TrialFunction) -> TrialFunction:

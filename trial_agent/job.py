@@ -152,6 +152,9 @@ class Job(Start):
             Variables.REPORTS: self.spool,
             Variables.PARAMETERS: self.parameters_file,
             Variables.OUTPUT_DIRECTORY: self.folder,
+            **(
+                {} if self.run.code_directory is None else {Variables.CODE_DIRECTORY: self.run.code_directory}
+            ),
             Variables.CHECKPOINTS: self.checkpoint_folder,
             **({} if self.checkpoint is None else {Variables.CHECKPOINT: self.checkpoint}),
             **({} if self.budget is None else {Variables.BUDGET: repr(self.budget)}),

@@ -68,7 +68,8 @@ class RunSpec:
     `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
     and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `synced`:
     reports and checkpoints are forced to the disk before the manager learns of them. A trial has `processes` in all,
-    equally many on each of its `nodes`. `trial_start` is "cold", "warm" or "auto". `keeping` travels with each start,
+    equally many on each of its `nodes`. `trial_start` is "cold", "warm" or "auto". `function_files` are digests by
+    path: a function is pickled, and agents do not see the file that it came from. `keeping` travels with each start,
     not with the rest.
     """
 
@@ -89,6 +90,7 @@ class RunSpec:
     processes: int = 1
     nodes: int = 1
     trial_start: str = "cold"
+    function_files: Mapping[str, str] = field(default_factory=dict)
     keeping: Keeping = _USUAL
 
     @property

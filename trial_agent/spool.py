@@ -28,6 +28,7 @@ from typing import Literal, TypeGuard, TypeVar
 import orjson
 
 from ..protocol import JsonObject, cut
+from ..sdk import CodeFacts, merged_code
 from .agent_events import AttemptFields, Ended, Event, Report, ReportKind, Saved, SpoolProblem
 from .checkpoint_store import is_whole
 from .messages import from_message
@@ -86,6 +87,7 @@ class Interpreter:
         self._next = {"intermediate": first_sequence, "final": 0}
         self.last: str | None = None  # the value reported last
         self.unasked = False  # a process reported that had not asked for its parameters
+        self.code: CodeFacts | None = None  # what the processes have loaded
         self._lines = 0
         self._problems = 0
 
@@ -125,6 +127,8 @@ class Interpreter:
             if kind == "checkpoint":
                 return self._named(record["checkpoint"], moment)
             self.unasked |= record.get("asked") is False
+            if isinstance(loaded := record.get("code"), dict):
+                self.code = merged_code([self.code or {}, loaded])
             return [self.report(kind, value_text(record[kind]), moment)]
         except RecursionError:
             return self._problem("holds lists or objects that are nested too deeply")
@@ -205,6 +209,11 @@ class SpoolReader:
     def unasked(self) -> bool:
         """Whether a process reported that had not asked for its parameters."""
         return self._interpreter.unasked
+
+    @property
+    def code(self) -> CodeFacts | None:
+        """What the processes have loaded of the user's code, and their packages."""
+        return self._interpreter.code
 
     @property
     def inside_line(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,7 @@ from ...store.reading import (
     Summary,
     TrialDetail,
 )
-from ...telling import Ending, ending_of, escaped, facts_of, moment_text, status_text, visible
+from ...telling import Ending, ending_of, escaped, facts_of, moment_text, start_lines, status_text, visible
 from ..experiments import Experiments
 from .actions import copy_button, notes_panel
 from .elements import TRIAL_TONES, Place, action, named_values, panel, parameter_list, set_badge, table
@@ -208,7 +209,7 @@ def _metrics(results: list[ReportedResult], main: str) -> list[str]:
 
 
 def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
-    named_values(_environment_facts(snapshot.config))
+    named_values(_environment_facts(view, snapshot))
     directory = shell_word(view.folder.path.parent)
     command = f"pitchpipe trial rerun {view.experiment_id} {snapshot.trial.sequence_id} --dir {directory}"
     with html.div().classes("pp-row").style("margin-top: .7rem"):
@@ -217,13 +218,23 @@ def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
         copy_button(command, "Copy the command", "The command is on the clipboard")
 
 
-def _environment_facts(config: Config) -> Iterator[tuple[str, object]]:
+def _environment_facts(view: ExperimentView, snapshot: _Snapshot) -> Iterator[tuple[str, object]]:
+    """Yield what the trial ran and where; the machine is that of the last start of the manager before its end."""
+    config, trial = snapshot.config, snapshot.trial
     yield "Command", config.get("trialCommand") or "a Python function or class"
     yield "Code", config.get("trialCodeDirectory")
     service = config.get("trainingService") or {}
     yield "Runs on", service.get("platform")
     yield from sorted((config.get("trialEnvironment") or {}).items())
     yield "Seed of the experiment", config.get("seed")
+    ended = math.inf if trial.end_time is None else trial.end_time
+    starts = [start for start in view.starts() if start.time <= ended]
+    if starts:
+        yield from start_lines(starts[-1])
+    version = next((one for one in view.code_versions() if trial.code in one.digests), None)
+    if version is not None:
+        yield "Files that it ran", "  ".join(f"{path} {digest}" for path, digest in version.files.items())
+        yield "Packages", "  ".join(f"{name} {number}" for name, number in version.packages.items())
 
 
 _OUTPUTS = {"stdout": "Output", "stderr": "Errors"}

@@ -31,6 +31,7 @@ from ...telling import (
     nouns,
     reason_text,
     repeats_text,
+    start_lines,
     value_text,
     violation_text,
     who_text,
@@ -140,7 +141,7 @@ def texts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         families=_family_table(families, table) if families else None,
         trials=_trial_table(view, table, families),
         settings=_settings(config, summary),
-        environment=_environment(),
+        environment=_environment(view),
         written=_moment(moment),
     )
 
@@ -311,11 +312,11 @@ def _algorithm(section: Json) -> str:
     return f"{name}({listed})" if listed else name
 
 
-def _environment() -> Pairs:
-    """Describe the machine that wrote the report, which is not always the one that ran the experiment."""
-    return [
-        ("Pitchpipe", version("pitchpipe")),
-        ("Python", platform.python_version()),
-        ("System", platform.platform(terse=True)),
-        ("plotly", version("plotly")),
-    ]
+def _environment(view: ExperimentView) -> Pairs:
+    """Describe where the experiment ran last and from which commit, and what wrote the report."""
+    starts = view.starts()
+    ran = [pair for pair in start_lines(starts[-1]) if pair[1]] if starts else []
+    writer = (
+        f"Pitchpipe {version('pitchpipe')}, Python {platform.python_version()}, plotly {version('plotly')}"
+    )
+    return [*ran, ("Report written by", writer)]

@@ -8,6 +8,7 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .closeness import closest_object
+    from .code_versions import CodeVersion, ExperimentStart, changed_files
     from .csv_cells import cell_text, cell_value, csv_text
     from .curves import Curve, ReportedResult
     from .exporting import csv_lines, detail_object, family_object, json_lines, trial_object

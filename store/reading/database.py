@@ -29,6 +29,13 @@ Row = tuple[Any, ...]
 _CONNECTIONS = 4
 # The tables have had everything that is read here since this version.
 _OLDEST = 2
+# What was added later, empty: of the connection alone, where a table of the database gives way to it.
+_WITH_CODE = 5
+_NO_CODE = """
+CREATE TEMP VIEW trials AS SELECT *, NULL AS code FROM main.trials;
+CREATE TEMP TABLE code_versions (digest, loaded);
+CREATE TEMP TABLE starts (time, facts, diff);
+"""
 # How long a reader waits for a connection, or for the writer while it changes the journal: seconds.
 _PATIENCE = 10.0
 _PORTION = 500
@@ -164,6 +171,9 @@ class Database:
             db.close()
             _upgrade(self.path)
             return self._connect()
+        if version < _WITH_CODE:
+            (query_only,) = db.execute("PRAGMA query_only").fetchone()  # a copy's connection is
+            db.executescript(f"PRAGMA query_only = OFF; {_NO_CODE} PRAGMA query_only = {query_only};")
         add_family_functions(db)
         add_json_functions(db)
         return db

@@ -107,6 +107,7 @@ COLUMNS = (
     TrialColumn("family_end", "text", "", TrialTable(0), in_record=True),
     TrialColumn("parameter_source", "text", "", TrialTable(0), in_record=True),
     TrialColumn("error", "text", "", _PYTHON),
+    TrialColumn("code", "text", "t.code", _DATA | _CSV | _MENU, head="Code"),
     TrialColumn("tags", "text", "", _WHERE | _MENU, head="Tags"),
     TrialColumn("note", "text", "", _WHERE | _MENU, head="Note"),
 )  # fmt: skip
@@ -121,7 +122,7 @@ _ORDERS: Mapping[TrialTable, str] = MappingProxyType(
         " end_time duration reason error family repeat seed kind ...",
         _TERMINAL: "sequence_id trial_id family status values duration ... parameters reason",
         _PAGE | _MENU: "sequence_id family repeat status values last parameters reason duration"
-        " intermediate_results start_time kind trial_id attempt agent ... tags note",
+        " intermediate_results start_time kind trial_id attempt agent code ... tags note",
         _REPORT: "sequence_id family status values parameters duration ... reason",
     }
 )

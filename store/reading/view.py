@@ -22,6 +22,7 @@ from ..folder import ExperimentFolder
 from ..paths import absolute
 from .best_trials import limits_of, read_best, read_front, read_front_trials, read_history
 from .closeness import read_closest_to_defaults
+from .code_versions import CodeVersion, ExperimentStart, read_code_versions, read_starts
 from .curves import (
     Curve,
     NewResults,
@@ -185,6 +186,14 @@ class ExperimentView:
         """Return every result in order of time, with the best so far."""
         with computed(self.database.path):
             return read_history(self.database)
+
+    def code_versions(self) -> list[CodeVersion]:
+        """Return the versions of the code that trials ran, in the order in which they ran them."""
+        return read_code_versions(self.database)
+
+    def starts(self) -> list[ExperimentStart]:
+        """Return where and from which commit the experiment was started, and each time resumed."""
+        return read_starts(self.database)
 
     def failures(self) -> list[FailureGroup]:
         """Return the ways in which trials failed, the most frequent first."""

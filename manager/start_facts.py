@@ -1,0 +1,151 @@
+"""Where an experiment runs and what its code is, noted at each start of a manager; no variable of the environment is.
+
+The state of the code is git's: commit, branch, and what is not committed, up to a size. What each trial has loaded of
+it, its processes say themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from types import CodeType
+
+from ..sdk import file_digest
+
+MAX_DIFF = 256 * 1024  # bytes
+_TIMEOUT = 10.0  # seconds: a repository may lie on a slow disk, and git looks at each file
+_DRIVERS = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartFacts:
+    """The machine of a manager, and the state of the code directory; without git there is no `commit`."""
+
+    host: str
+    system: str
+    python: str
+    pitchpipe: str
+    gpus: tuple[str, ...] = ()  # name and driver of each
+    commit: str | None = None
+    branch: str | None = None  # none if the head is detached
+    changed: int | None = None  # files that differ from the commit; None if git did not say
+    diff: str = field(default="", repr=False)
+
+    def stored(self) -> tuple[str, str]:
+        """Return the facts as JSON, and the difference to the commit."""
+        facts = asdict(self)
+        diff = facts.pop("diff")
+        return json.dumps({name: value for name, value in facts.items() if value not in (None, ())}), diff
+
+
+def start_facts(code_directory: Path) -> StartFacts:
+    """Return the facts of this machine and of the code in a directory; this takes some hundredths of a second.
+
+    >>> start_facts(Path("/no/such/folder")).commit is None
+    True
+    """
+    common = {
+        "host": socket.gethostname(),
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "pitchpipe": version("pitchpipe"),
+        "gpus": _gpus(),
+    }
+    git = _git_of(code_directory)
+    commit = git and _output([*git, "rev-parse", "--verify", "--quiet", "HEAD"])
+    if not git or not commit:
+        return StartFacts(**common)
+    branch = _output([*git, "symbolic-ref", "--short", "--quiet", "HEAD"])
+    changed = _output([*git, "diff", "--name-only", "HEAD"])
+    diff = _output([*git, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD"]) if changed else ""
+    return StartFacts(
+        **common,
+        commit=commit.strip(),
+        branch=(branch or "").strip() or None,
+        changed=None if changed is None else len(changed.splitlines()),
+        diff=diff or "",
+    )
+
+
+def _git_of(directory: Path) -> list[str]:
+    """Return the command that asks git about a directory; empty where there is no git or no repository."""
+    program = shutil.which("git")
+    if program is None or not any((folder / ".git").exists() for folder in (directory, *directory.parents)):
+        return []
+    # The settings of a repository may name programs that git runs, or have it write: it only reads.
+    return [program, "-c", "core.fsmonitor=false", "--no-optional-locks", "-C", str(directory)]
+
+
+def _gpus() -> tuple[str, ...]:
+    if shutil.which(_DRIVERS[0]) is None:
+        return ()
+    return tuple(line.strip() for line in (_output(_DRIVERS) or "").splitlines() if line.strip())
+
+
+def _output(command: list[str] | tuple[str, ...]) -> str | None:
+    """Return the first `MAX_DIFF` bytes of what a command prints; None if it fails or takes too long."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        timer = threading.Timer(_TIMEOUT, process.kill)
+        timer.start()
+        try:
+            text = process.stdout.read(MAX_DIFF)
+            is_whole = len(text) < MAX_DIFF
+            if not is_whole:
+                process.kill()
+        finally:
+            timer.cancel()
+        failed = process.wait() != 0
+    return None if is_whole and failed else text.decode("utf-8", "replace")
+
+
+def function_files(function: Callable[..., object], code_directory: Path) -> dict[str, str]:
+    """Return the digest of the file that a function or class came from, by its path in the code directory.
+
+    A function without a file, as in a notebook, has a digest of its own code, but not of what it calls.
+
+    >>> list(function_files(eval("lambda parameters: 1.0"), Path("/")))
+    ['<lambda>()']
+    """
+    while isinstance(function, partial):
+        function = function.func
+    owner = inspect.unwrap(function) if callable(function) else function
+    if not (inspect.isroutine(owner) or inspect.isclass(owner)):
+        owner = type(owner)
+    module = sys.modules.get(owner.__module__ or "")
+    file = getattr(module, "__file__", None)
+    if file is not None and (digest := file_digest(file)) is not None:
+        path = Path(os.path.abspath(file))
+        inside = path.is_relative_to(code_directory)
+        return {str(path.relative_to(code_directory) if inside else path): digest}
+    code = getattr(owner, "__code__", None)
+    return {f"{owner.__qualname__}()": _code_digest(code)} if code is not None else {}
+
+
+def _code_digest(code: CodeType) -> str:
+    digest = blake2b(code.co_code, digest_size=8)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            text = _code_digest(constant)
+        elif isinstance(constant, frozenset):  # its order differs from process to process
+            text = repr(sorted(map(repr, constant)))
+        else:
+            text = repr(constant)
+        digest.update(text.encode("utf-8", "surrogatepass"))
+    digest.update(" ".join(code.co_names).encode())
+    return digest.hexdigest()

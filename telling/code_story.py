@@ -1,0 +1,66 @@
+"""The story of the code that made the results: what changed during a search, and from which commit it was started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..store.reading import CodeVersion, ExperimentStart
+
+_MIXED = "results before and after may not be comparable"
+_MOST_CHANGES = 3
+
+
+def code_note(versions: Sequence[CodeVersion]) -> str:
+    """Say from which trial on the code was another; empty if all trials ran the same.
+
+    >>> def version(number, first, *changed):
+    ...     return CodeVersion(
+    ...         number=number, first_trial=first, trials=1, changed=changed, files={}, packages={}, digests=frozenset()
+    ...     )
+    >>> code_note([version(1, 0), version(2, 9, "train.py")])
+    'the code changed: train.py from trial 9 on; results before and after may not be comparable'
+    >>> code_note([version(1, 0)])
+    ''
+    """
+    changes = [f"{_listed(one.changed)} from trial {one.first_trial} on" for one in versions[1:]]
+    return f"the code changed: {_listed(changes)}; {_MIXED}" if changes else ""
+
+
+def changed_since_text(files: Sequence[str]) -> str:
+    """Say before a resume that the code is not what the last trials ran.
+
+    >>> changed_since_text(["train.py", "model.py"])
+    'train.py and model.py changed since the last trial: results before and after may not be comparable'
+    """
+    return f"{_listed(files)} changed since the last trial: {_MIXED}"
+
+
+def start_lines(start: ExperimentStart) -> Iterator[tuple[str, str]]:
+    """Yield names with texts about a start: the machine, and the commit.
+
+    >>> start = ExperimentStart(time=0.0, host="ada", python="3.11.2", system="Linux", commit="0" * 40, changed=2)
+    >>> dict(start_lines(start))["Commit"]
+    '000000000000, 2 files changed'
+    """
+    yield "Host", start.host
+    yield "System", start.system
+    yield "Python", start.python
+    yield "Pitchpipe", start.pitchpipe
+    yield "GPUs", "; ".join(start.gpus)
+    if start.commit is not None:
+        changed = {None: "", 0: "", 1: ", 1 file changed"}.get(
+            start.changed, f", {start.changed} files changed"
+        )
+        branch = f" ({start.branch})" if start.branch else ""
+        yield "Commit", f"{start.commit[:12]}{branch}{changed}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return some names in one phrase.
+
+    >>> _listed(["a.py"]), _listed(["a.py", "b.py"]), _listed(["a", "b", "c", "d", "e"])
+    ('a.py', 'a.py and b.py', 'a, b, c and 2 more')
+    """
+    more = len(names) - _MOST_CHANGES
+    *first, last = [*names[:_MOST_CHANGES], *([f"{more} more"] if more > 0 else [])]
+    return f"{', '.join(first)} and {last}" if first else last
