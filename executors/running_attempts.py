@@ -206,6 +206,7 @@ def _runner_event(
         killed=event.killed,
         exported=event.exported,
         unasked=event.unasked,
+        left_running=event.left_running,
         code=event.code,
         loaded=event.loaded,
     )

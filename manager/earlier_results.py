@@ -75,11 +75,15 @@ def read_earlier(source: str, objective: Objective, directory: Path) -> tuple[li
 def _results(source: str, objective: Objective, directory: Path) -> Iterator[EarlierResult]:
     if "://" in source:
         return _of_study(source)
-    if source.endswith(".csv"):
+    if source.lower().endswith(".csv"):
         return _of_csv(Path(source), objective)
     for other in foreign("earlier results"):
         if (file := other.find_results(Path(source))) is not None:
             return _of_other_tuner(other.read_results(file), other.TUNER, objective)
+    if os.path.isfile(source):
+        raise UnreadableSource(
+            "it is a file, but not a CSV file: save it as .csv with commas, such as by pitchpipe export --format csv"
+        )
     return _of_experiment(source, objective, directory)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -157,7 +158,7 @@ def _write_function(
 ) -> None:
     """Write the pickled function, and what its file was: agents read these when they start."""
     files = function_files(function, config.trial_code_directory)
-    write_whole(folder.function_file, pickled(function))
+    write_whole(folder.function_file, pickled(function, sys.argv))
     write_whole(folder.function_files, dumps(files).encode())
 
 

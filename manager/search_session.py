@@ -141,19 +141,19 @@ class SearchSession:
         """Take an intermediate result, JSON text; return why the trial should stop, None if it should not."""
         with self._turn():
             trial = self._claimed(trial_id, attempt)
-            who = self.now(), trial_id, trial.attempt
+            who = self.now(), trial.trial_id, trial.attempt
             self._handle(Reported(*who, kind="intermediate", sequence=sequence, value=value))
             return None if trial.verdict is None else trial.verdict.reason
 
-    def end(self, trial_id: str, attempt: int | None, final: str | None = None) -> Trial:
+    def end(self, name: str | int, attempt: int | None, final: str | None = None) -> Trial:
         """End an attempt well and return its trial; without a `final` result (JSON text) its last report is that.
 
         A trial that was to stop is EARLY_STOPPED instead. Raises `ValueError` if there is no result, or one that is
         not a number for each objective.
         """
         with self._turn():
-            trial = self._claimed(trial_id, attempt)
-            who = self.now(), trial_id, trial.attempt
+            trial = self._claimed(name, attempt)
+            who = self.now(), trial.trial_id, trial.attempt
             if trial.verdict is None:
                 self._handle(Reported(*who, kind="final", sequence=0, value=self._final(trial, final)))
             self._handle(AttemptEnded(*who, exit_code=0))
@@ -168,19 +168,21 @@ class SearchSession:
             raise ValueError(f"trial {trial.sequence_id} {judged.reason}")
         return final
 
-    def fail(self, trial_id: str, attempt: int | None, error: str, *, lost: bool = False) -> Trial:
+    def fail(self, name: str | int, attempt: int | None, error: str, *, lost: bool = False) -> Trial:
         """End an attempt with an error, and return its trial; one that is `lost` without its fault is begun again."""
         with self._turn():
-            trial = self._claimed(trial_id, attempt)
-            who = self.now(), trial_id, trial.attempt
+            trial = self._claimed(name, attempt)
+            who = self.now(), trial.trial_id, trial.attempt
             self._handle(AttemptEnded(*who, error=error or "failed", lost=lost))
             return trial
 
-    def _claimed(self, trial_id: str, attempt: int | None) -> Trial:
-        """Return a running trial; raise `UnknownTrialError` or `TrialOverError`."""
-        trial = self._current.trials.get(trial_id)
+    def _claimed(self, name: str | int, attempt: int | None) -> Trial:
+        """Return a running trial, by its id or number; raise `UnknownTrialError` or `TrialOverError`."""
+        trials = self._current.trials
+        numbered = (trial for trial in trials.values() if trial.sequence_id == name)
+        trial = trials.get(name) if isinstance(name, str) else next(numbered, None)
         if trial is None:
-            raise UnknownTrialError(f"the search in {self.folder.path} has no trial {trial_id!r}")
+            raise UnknownTrialError(f"the search in {self.folder.path} has no trial {name!r}")
         if not trial.is_assigned:
             raise TrialOverError(f"trial {trial.sequence_id} is {trial.status}: it has been told already")
         if attempt is not None and attempt != trial.attempt:

@@ -65,8 +65,8 @@ def start_facts(code_directory: Path) -> StartFacts:
         "gpus": _gpus(),
     }
     git = _git_of(code_directory)
-    commit = git and _output([*git, "rev-parse", "--verify", "--quiet", "HEAD"])
-    if not git or not commit:
+    commit = _output([*git, "rev-parse", "--verify", "--quiet", "HEAD"]) if git else None
+    if not commit:
         return StartFacts(**common)
     branch = _output([*git, "symbolic-ref", "--short", "--quiet", "HEAD"])
     changed = _output([*git, "diff", "--name-only", "HEAD"])

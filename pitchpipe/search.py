@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import shutil
 import tempfile
@@ -181,8 +182,8 @@ class Search(Plots):
             raise NoMoreTrialError(self._session.why_none())
         return SearchTrial(self._session, order)
 
-    def tell(self, trial: SearchTrial | str, value: Any = None) -> str:
-        """Take the result of a trial, which may be given by its id; return the trial's status.
+    def tell(self, trial: SearchTrial | str | int, value: Any = None) -> str:
+        """Take the result of a trial, which may be given by its id or number; return the trial's status.
 
         The result is a number, or a dict with a number for each objective; by default it is the last report. A trial
         that `should_stop` ends as EARLY_STOPPED, whatever its result; NaN ends it as FAILED. Raises `ValueError` or
@@ -192,11 +193,11 @@ class Search(Plots):
         text = None if value is None else metric_text(value)
         return self._session.end(*_key(trial), final=text).status.value
 
-    def fail(self, trial: SearchTrial | str, reason: str = "failed") -> str:
+    def fail(self, trial: SearchTrial | str | int, reason: str = "failed") -> str:
         """End a trial that has no result, and notify the tuner; return its status. Raises the errors of `tell`."""
         return self._session.fail(*_key(trial), error=reason).status.value
 
-    def give_back(self, trial: SearchTrial | str) -> str:
+    def give_back(self, trial: SearchTrial | str | int) -> str:
         """End a trial without a verdict, so that `ask` returns it again, at most four times; return its status."""
         return self._session.fail(*_key(trial), error="given back", lost=True).status.value
 
@@ -304,8 +305,18 @@ def _renamed(problem: ConfigProblem) -> ConfigProblem:
     return replace(problem, path=path, message=message)
 
 
-def _key(trial: SearchTrial | str) -> tuple[str, int | None]:
-    return (trial, None) if isinstance(trial, str) else (trial.id, trial.attempt)
+def _key(trial: SearchTrial | str | int) -> tuple[str | int, int | None]:
+    """Return the id or number of a trial and, where it is known, the attempt; raise `TypeError`."""
+    if isinstance(trial, SearchTrial):
+        return trial.id, trial.attempt
+    if isinstance(trial, str):
+        return trial, None
+    try:
+        return operator.index(trial), None
+    except TypeError:
+        raise TypeError(
+            f"{trial!r:.100} is not a trial: give what `ask` returned, its id or its number"
+        ) from None
 
 
 # ------------------------------------------------------------------ the loop of minimize

@@ -10,6 +10,9 @@ from typing import Any, Literal, NamedTuple
 from .json_types import Config
 from .metrics import metric_value
 
+ROUNDING = 1e-9
+"""The part of a limit by which a value may exceed it: sums such as 0.1 + 0.2 do."""
+
 Direction = Literal["minimize", "maximize"]
 _CONSTRAINT = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 
@@ -73,7 +76,21 @@ class Objective(NamedTuple):  # not a dataclass: see Frame
     def _excesses(self, value: float) -> list[tuple[float, float]]:
         """Return by how much a value exceeds each limit, and the limit."""
         ends = (value - self.at_most, self.at_most), (self.at_least - value, self.at_least)
-        return [(excess, limit) for excess, limit in ends if math.isfinite(limit)]
+        return [
+            (0.0 if 0.0 < excess <= ROUNDING * abs(limit) else excess, limit)
+            for excess, limit in ends
+            if math.isfinite(limit)
+        ]
+
+    @property
+    def kept_range(self) -> tuple[float, float]:
+        """The lowest and the highest value that keep the limits: 0.1 + 0.2 keeps `<= 0.3`.
+
+        >>> low, high = Objective(name="s", direction=None, at_most=0.3).kept_range
+        >>> 0.1 + 0.2 <= high < 0.3000001
+        True
+        """
+        return self.at_least - ROUNDING * abs(self.at_least), self.at_most + ROUNDING * abs(self.at_most)
 
 
 def objectives_of(given: Sequence[Config]) -> tuple[Objective, ...]:

@@ -172,6 +172,7 @@ class AttemptEnded(AttemptEvent):
     killed: bool = False  # its agent killed it, on request or because the agent was shut down
     exported: Mapping[str, str] | None = None  # the paths of what it exported, by format
     unasked: bool = False  # it reported, and has neither asked for its parameters nor got them by its command
+    left_running: bool = False  # its command ended before programs that it had started
     code: str | None = None  # the digest of what its processes have loaded
     loaded: Mapping[str, Mapping[str, str]] | None = None  # that itself, unless its agent has said it before
 

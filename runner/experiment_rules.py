@@ -274,6 +274,7 @@ class ExperimentRules:
 
     def _finish(self, status: ExperimentStatus) -> None:
         self.state.move(status)
+        self.trials.deadlines.end(self.pending.now)
         self.pending.effects.append(Finish())
 
 

@@ -135,6 +135,10 @@ class Deadlines:
         """Start the clock of the experiment."""
         self._running_since = now
 
+    def end(self, now: float) -> None:
+        """Stop the clock: what a manager does after the end is not time in which trials could run."""
+        self._run_time, self._running_since = self.elapsed(now), None
+
     def elapsed(self, now: float) -> float:
         """Return for how long the experiment has run."""
         return self._run_time + (now - self._running_since if self._running_since is not None else 0.0)

@@ -9,13 +9,17 @@ from collections.abc import Sequence
 from reprlib import repr as short_repr
 from typing import Any
 
-from ..protocol import CHECKPOINT_GONE, LED_TO, MetricError, loads, metric_value, names_of
+from ..protocol import CHECKPOINT_GONE, LED_TO, MetricError, cut, loads, metric_value, names_of
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
 UNASKED = "never asked for its parameters"
 TUNES_NOTHING = "the search tunes nothing, because no trial has asked for its parameters"
 TUNE_SOMETHING = "use what pitchpipe.get_next_parameter() returns, or write {args} in trial_command"
+LEFT_RUNNING = (
+    "its command ended without a final result while programs that it had started still ran, and these were ended: let"
+    " the command wait for them, without & and nohup"
+)
 NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 
 
@@ -109,7 +113,8 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     if failed:
         return Verdict(Cause.ENDED_BADLY, _why_failed(ended), kind)
     if trial.final is None:
-        return Verdict(Cause.ENDED_BADLY, NO_RESULT, FailureKind.USER_ERROR)
+        why = LEFT_RUNNING if ended.left_running else NO_RESULT
+        return Verdict(Cause.ENDED_BADLY, why, FailureKind.USER_ERROR)
     twice = f"reported a final result {trial.finals} times; the first counts" if trial.finals > 1 else ""
     return Verdict(Cause.ENDED_WELL, "; ".join(filter(None, [UNASKED if ended.unasked else "", twice])))
 
@@ -151,6 +156,7 @@ _NOT_STARTED = (
     "the command is empty",
 )
 _TRACEBACK = "Traceback (most recent call last)"
+_LONGEST_EXCEPTION = 300  # characters
 # An exception by its name, and one that is only recognised after a traceback.
 _EXCEPTION = re.compile(r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit|Warning)(: |$)")
 _NAMED = re.compile(r"(\w+\.)*[A-Z]\w*(: |$)")
@@ -216,7 +222,7 @@ def is_checkpoint_gone(error: str | None) -> bool:
 
 
 def _why_failed(ended: AttemptEnded) -> str:
-    last = _memory_line(ended.error) or last_line(ended.error)
+    last = _memory_line(ended.error) or _exception_text(ended.error) or last_line(ended.error)
     number = ended.signal or _BY_SHELL.get(ended.exit_code or 0)
     if ended.out_of_memory and _OVER_LIMIT.match(last):
         return last  # the signal was ours
@@ -225,6 +231,21 @@ def _why_failed(ended: AttemptEnded) -> str:
     if last and (not ended.exit_code or ended.out_of_memory or _says_enough(last, ended.error or "")):
         return last
     return f"exit code {ended.exit_code}" + (f": {last}" if last else "")
+
+
+def _exception_text(error: str | None) -> str:
+    """Return the exception with which a traceback ends, on one line; empty for other texts.
+
+    >>> _exception_text(f"{_TRACEBACK}:\\n  File 'a.py', line 1\\nValueError: X has NaN.\\nUse another model.\\n")
+    'ValueError: X has NaN. Use another model.'
+    """
+    lines = _chain(error)[-1].splitlines()
+    starts = [number for number, line in enumerate(lines) if line.strip().startswith(_TRACEBACK)]
+    after = lines[starts[-1] + 1 :] if starts else []
+    begin = next(
+        (number for number, line in enumerate(after) if line.strip() and not line[0].isspace()), len(after)
+    )
+    return cut(" ".join(" ".join(after[begin:]).split()), _LONGEST_EXCEPTION)
 
 
 def _says_enough(last: str, error: str) -> bool:

@@ -156,6 +156,9 @@ def _syntax_hint(text: str, names: Names) -> str:
     for name, keys in names.known.items():
         if name in text and any(not key.isidentifier() or iskeyword(key) for key in keys):
             return f'write parameters["{name}"] for that name'
+    for sign, word in (("&&", "and"), ("||", "or")):
+        if sign in text:
+            return f"write {word}, not {sign}"
     return "use == to compare" if "=" in text and "==" not in text else ""
 
 

@@ -67,6 +67,8 @@ def _choice(parameter: Parameter) -> UnitMap:
         if sound and identity(value) in index_of:
             return ""
         hint = nearest(value, [option for option in parameter.options if isinstance(option, str)])
+        if value == "None" and None in parameter.options:
+            hint = "write null for None"
         message = f"{brief(value)} is not one of {_show_options(parameter.options)}"
         return f"{message}, {hint}" if hint else message
 

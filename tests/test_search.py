@@ -214,6 +214,11 @@ def test_trial_is_told_once_and_only_if_there_is_one() -> None:
             trial.report(0, 1.0)
         with pytest.raises(UnknownTrialError, match="has no trial 'nobody'"):
             search.tell("nobody", 1.0)
+        with pytest.raises(UnknownTrialError, match="has no trial 7"):
+            search.tell(7, 1.0)
+        with pytest.raises(TypeError, match="is not a trial: give what `ask` returned"):
+            search.tell({"x": 1}, 1.0)  # type: ignore[arg-type]
+        assert search.tell(search.ask().number, 2.0) == "SUCCEEDED"
         assert best_of(search.results()).value == 1.0
 
 

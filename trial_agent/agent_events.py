@@ -99,7 +99,8 @@ class Ended:
     """The end of an attempt, after every report of that attempt.
 
     `exported` has paths by format. With `infra`, the machine refused what the agent needs, and not the trial's code.
-    With `unasked`, it reported through the functions of this package, and nothing ever read its parameters. `code` is
+    With `unasked`, it reported through the functions of this package, and nothing ever read its parameters. With
+    `left_running`, its command ended before programs that it had started, which were ended then. `code` is
     the digest of what its processes have `loaded`, which an agent says once for all trials that it runs in its process.
     """
 
@@ -116,6 +117,7 @@ class Ended:
     infra: bool = field(default=False, repr=False)
     exported: Mapping[str, str] | None = None
     unasked: bool = field(default=False, repr=False)
+    left_running: bool = field(default=False, repr=False)
     code: str | None = field(default=None, repr=False)
     loaded: CodeFacts | None = field(default=None, repr=False)
     mark: str = ""
@@ -125,6 +127,8 @@ class Ended:
             del self.infra  # as above
         if not self.unasked:
             del self.unasked
+        if not self.left_running:
+            del self.left_running
         if self.code is None:
             del self.code
         if self.loaded is None:
@@ -170,7 +174,7 @@ _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
 }
 _WHO = frozenset({"e", "trial", "attempt", "mark"})
 _RARE = frozenset(
-    {"out_of_memory", "infra", "exported", "unasked", "code", "loaded"}
+    {"out_of_memory", "infra", "exported", "unasked", "left_running", "code", "loaded"}
 )  # in a spool only if they apply
 
 

@@ -80,6 +80,7 @@ class CommandTrial:
         self._killed_at: float | None = None  # monotonic time at which grace ends
         self._over_limit: str | None = None
         self._oom_kills = 0  # of this machine, before the start
+        self._left_running = False  # processes, when the command ended by itself
         self._named_files: dict[str, str] = {}  # of the command: digests by path
 
     def kill(self, grace: float) -> None:
@@ -268,6 +269,8 @@ class CommandTrial:
         """
         if self._killed_at is not None:
             tree.kill(self._killed_at)
+        elif not self._reader.has_final:
+            self._left_running = any(pid != process.pid for pid in tree.members())
         tree.signal_group(signal.SIGKILL)
         returncode = process.wait()
         if returncode in (-signal.SIGKILL, -signal.SIGTERM) and self._killed_at is None:
@@ -304,6 +307,7 @@ class CommandTrial:
             paused=paused,
             out_of_memory=self._over_limit is not None or (not killed and self._was_oom_killed(returncode)),
             unasked=self._is_unasked(),
+            left_running=self._left_running,
             code=None if loaded is None else code_digest(loaded),
             loaded=loaded,
             time=self._tools.clock(),

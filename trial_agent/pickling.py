@@ -19,8 +19,11 @@ from typing import Any, ClassVar
 import cloudpickle
 
 
-def pickled(value: object) -> bytes:
+def pickled(value: object, arguments: Sequence[str] | None = None) -> bytes:
     """Return the user's function, class or object as bytes for `pickle.loads`, which also extends `sys.path`.
+
+    With `arguments`, those become `sys.argv` there, as in the processes of `multiprocessing`: modules that are imported
+    with the value may parse them.
 
     >>> import pickle
     >>> double = eval(compile("lambda x: 2 * x", "/home/ada/train.py", "eval"))
@@ -32,7 +35,9 @@ def pickled(value: object) -> bytes:
     """
     file = io.BytesIO()
     try:
-        _Pickler(file).dump(_Call(_second, _Call(_search, *_own_folders(sys.path)), value))
+        search = _Call(_search, *_own_folders(sys.path))
+        first = search if arguments is None else _Call(_second, search, _Call(_take_arguments, [*arguments]))
+        _Pickler(file).dump(_Call(_second, first, value))
     except Exception as error:
         name, user = _named_culprit(value, _why_not), getattr(value, "__qualname__", type(value).__qualname__)
         what = f"{user} uses {name}, which" if name else user
@@ -92,6 +97,10 @@ def _search(before: Sequence[str], after: Sequence[str]) -> None:
     others = [entry for entry in sys.path if entry not in before]
     at = others.index(_LIBRARY) if _LIBRARY in others else 0
     sys.path[:] = [*others[:at], *before, *others[at:], *(entry for entry in after if entry not in others)]
+
+
+def _take_arguments(arguments: Sequence[str]) -> None:
+    sys.argv[:] = arguments
 
 
 _LIBRARY = os.path.dirname(os.__file__)

@@ -15,7 +15,7 @@ import click
 from ...protocol import Json, MetricError, Objective, Parameters, metric_value, objectives_of, size_text
 from ...runner import TrialStatus
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
-from ...store import ExperimentFolder, whole_file
+from ...store import ExperimentFolder, shell_word, whole_file
 from ...store.reading import ExperimentView, TrialRow, csv_lines, json_lines, to_json
 from ..failures import FAILED, Failure
 from ..lookup import chosen_experiment
@@ -62,10 +62,10 @@ def export(
     """Write the trials of an experiment as JSON, CSV or an Optuna study, while it runs or after.
 
     JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
-    "final", "start_time", "end_time", "reason", "kind", "exit_code", "attempts"}]}; times are seconds since the
-    epoch, NaN and infinities are null.
-    CSV: one row per trial with sequence_id, id, status, start_time, end_time, parameters, final, reason; nested
-    parameters and results are flattened with dots, NaN is an empty cell.
+    "final", "start_time", "end_time", "reason", "kind", "exit_code", "attempts", "code"}]}; times are seconds
+    since the epoch, NaN and infinities are null.
+    CSV: one row per trial with sequence_id, id, status, start_time, end_time, parameters, final, reason, code;
+    nested parameters and results are flattened with dots, NaN is an empty cell.
     With repeats, trials also have family, repeat and seed, and the experiment has its families.
     Optuna: a new SQLite file with one study, named after the experiment; trials that were stopped early are pruned.
     """
@@ -124,6 +124,11 @@ def report(
     """
     from ...server.report import write_report
 
+    if output is not None and output.suffix.lower() not in ("", ".html", ".htm"):
+        page = output.with_suffix(".html")
+        raise Failure(
+            f"a report is an HTML page: write -o {shell_word(page)}; browsers print it, also as PDF"
+        )
     folder = chosen_experiment(experiment, experiment_id, directory)
     path = output or Path(f"report-{folder.experiment_id}.html")
     try:

@@ -99,6 +99,7 @@ class Dispatcher:
         self._is_ready = False
         self._sender = CommandSender(self._send)
         self._progress = QueueProgress()
+        self._is_terminated = False  # the end of a process is no failure then
         self._answered = 0  # the number of the last reply
         self._new_replies: list[RecordRow] = []
         self._replay = Replay()
@@ -138,6 +139,7 @@ class Dispatcher:
 
     async def terminate(self, timeout: float) -> None:
         """Let the dispatcher finish its work, and end it."""
+        self._is_terminated = True
         if self._heartbeat is not None:
             self._heartbeat.stop()
         if self._setup.standby is not None:
@@ -362,7 +364,7 @@ class Dispatcher:
             self._ended(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s")
 
     def _on_end(self, process: DispatcherProcess, code: int, sentence: str) -> None:
-        if process is self._process:
+        if process is self._process and not self._is_terminated:
             self._ended(f"it {self._misfit}" if code == CHECKPOINT_UNUSABLE and self._misfit else sentence)
 
     def _ended(self, sentence: str) -> None:

@@ -67,7 +67,8 @@ class Outline:
         """Return the places of the trials that have a result and keep the limits."""
         is_kept = np.isfinite(self.values[metric])
         for one in limits:
-            is_kept &= (self.values[one.name] >= one.at_least) & (self.values[one.name] <= one.at_most)
+            low, high = one.kept_range
+            is_kept &= (self.values[one.name] >= low) & (self.values[one.name] <= high)
         return np.flatnonzero(is_kept)
 
     def results(self, metric: str) -> Numbers:

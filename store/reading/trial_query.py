@@ -279,7 +279,7 @@ def limit_broken(objectives: Sequence[Objective]) -> Clause:
     """Return the SQL condition for rows of `objective_values` that break a limit, with its values."""
     limits = [one for one in objectives if one.is_limited]
     broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
-    return broken or "0", [value for one in limits for value in (one.name, one.at_least, one.at_most)]
+    return broken or "0", [value for one in limits for value in (one.name, *one.kept_range)]
 
 
 def limits_exceeded(objectives: Sequence[Objective]) -> Clause:
@@ -287,7 +287,7 @@ def limits_exceeded(objectives: Sequence[Objective]) -> Clause:
     ends = [
         (one.name, end, side * (abs(end) or 1.0))
         for one in objectives
-        for side, end in ((-1.0, one.at_least), (1.0, one.at_most))
+        for side, end in zip((-1.0, 1.0), one.kept_range, strict=True)
         if math.isfinite(end)
     ]
     terms = " + ".join("total((name = ?) * max(0.0, (value - ?) / ?))" for _ in ends)

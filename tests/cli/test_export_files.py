@@ -33,6 +33,7 @@ def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Call) -> Non
         "kind": None,
         "exit_code": None,
         "attempts": 1,
+        "code": None,
     }
     assert exported["trials"][1]["final"] is None
     assert [trial["sequence_id"] for trial in exported["trials"]] == [0, 1, 2]
@@ -85,6 +86,13 @@ def test_a_file_that_is_named_csv_gets_csv(three: list[Any], call: Call, tmp_pat
     assert (tmp_path / "t.csv").read_text().startswith("sequence_id,id,status,")
     assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0
     assert "experiment" in json.loads((tmp_path / "u.csv").read_text())
+
+
+def test_report_is_a_page(three: list[Any], call: Call, tmp_path: Path) -> None:
+    called = call("report", "first", "-o", tmp_path / "r.pdf")
+    assert (called.code, f"a report is an HTML page: write -o {tmp_path}/r.html" in called.err) == (2, True)
+    assert list(tmp_path.glob("r.*")) == []
+    assert call("report", "first", "-o", tmp_path / "r.HTM").code == 0
 
 
 @pytest.mark.parametrize(

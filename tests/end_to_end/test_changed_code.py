@@ -82,7 +82,7 @@ def objective(parameters):
 if __name__ == "__main__":
     result = Experiment(
         objective, {"x": uniform(0, 1)}, max_trial_number=int(sys.argv[1]), tuner="Random",
-        training_service="local", directory=sys.argv[2], experiment_id="exp", resume_if_exists=True,
+        platform="local", directory=sys.argv[2], experiment_id="exp", resume_if_exists=True,
     ).run()
     print(json.dumps(result.health))
 """

@@ -63,6 +63,8 @@ def test_main_objective_is_default_or_the_first_with_a_direction() -> None:
         (">= 2", -math.inf, math.inf, math.inf),
         (">= 1, <= 2", -math.inf, math.inf, math.inf),
         (">= 1, <= 2", 1.75, -0.25, 0.0),
+        ("<= 0.3", 0.1 + 0.2, 0.0, 0.0),
+        (">= 0.8", 1 - 0.1 - 0.1, 0.0, 0.0),
     ],
 )
 def test_excess_over_limits(constraint: str, value: float, excess: float, violation: float) -> None:

@@ -11,7 +11,7 @@ from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import StartTrial
 from pitchpipe.runner.experiment_state import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
-from pitchpipe.runner.verdicts import NO_RESULT
+from pitchpipe.runner.verdicts import LEFT_RUNNING, NO_RESULT
 
 from .driver import of_type, running_trial
 
@@ -20,6 +20,16 @@ FULL = "OSError: [Errno 28] No space left on device: 'model.bin'"
 CAUSED = "\n\nDuring handling of the above exception, another exception occurred:\n\nTr\nRuntimeError: no"
 UNREAD = "OSError: [Errno 5] Input/output error: 'images.tar'"
 OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
+
+
+# An exception whose message has several lines.
+LONG = """Traceback (most recent call last):
+  File "train.py", line 5, in <module>
+ValueError: X has NaN.
+Use another model.
+
+See: docs"""
+LONG_LINE = "ValueError: X has NaN. Use another model. See: docs"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +61,10 @@ OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
         ({"exit_code": 1, "error": "Tr\nMemoryError", "infra": True}, FailureKind.INFRA, "MemoryError"),
         ({"exit_code": 1, "error": f"Tr\n{UNWRITTEN}"}, FailureKind.INFRA, UNWRITTEN),
         ({"exit_code": 1, "error": f"Tr\n{UNREAD}"}, FailureKind.USER_ERROR, UNREAD),
+        ({"exit_code": 1, "error": LONG}, FailureKind.USER_ERROR, LONG_LINE),
+        ({"exit_code": 1, "error": LONG + 400 * "x"}, FailureKind.USER_ERROR, f"{LONG_LINE:x<297}..."),
         ({}, FailureKind.USER_ERROR, NO_RESULT),
+        ({"left_running": True}, FailureKind.USER_ERROR, LEFT_RUNNING),
     ],
 )  # fmt: skip
 def test_attempt_without_a_result_fails_with_a_readable_reason(
