@@ -47,7 +47,7 @@ class TrialRow:
     intermediate_results: int
     duration: float | None  # seconds of running in all attempts, pauses left out; None while it runs
     last: float | None  # the last intermediate result
-    code: str | None  # the digest of the code that its last attempt ran
+    code: str | None = None  # the digest of the code that its last attempt ran
 
     @property
     def seconds(self) -> float | None:
