@@ -31,12 +31,12 @@ from .current_trial import (
 )
 from .errors import TRACEBACK, MachineError, is_of_machine, is_there, own_calls, shortened
 from .line_file import LineFile, file_identity, noted_refusal
-from .loaded_code import CodeFacts, LoadedCode, code_digest, file_digest, merged_code
 from .variables import Variables, outer_launches
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from .command_arguments import as_word, flat_arguments
+    from .loaded_code import CodeFacts, LoadedCode, code_digest, file_digest, merged_code
     from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up, wrap_function
     from .trial_threads import hosted
 else:

@@ -17,7 +17,6 @@ from math import isfinite
 from .checkpoint import Checkpoint, save_folder, write_data
 from .errors import MachineError
 from .line_file import LineFile
-from .loaded_code import LoadedCode
 from .variables import Variables, rank_in
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from ..protocol import Parameters
     from .checkpoint import Fill, SavedState
+    from .loaded_code import LoadedCode
 
     ReportKind = Literal["intermediate", "final"]
 
@@ -118,9 +118,11 @@ class SpoolChannel:
         self._parameters = environment.get(Variables.PARAMETERS)
         self._spool = LineFile(environment[Variables.REPORTS])
         self._environment = environment
-        directory = environment.get(Variables.CODE_DIRECTORY)
-        self._code = None if directory is None else LoadedCode(directory)
-        if self._code is not None:
+        self._code: LoadedCode | None = None
+        if (directory := environment.get(Variables.CODE_DIRECTORY)) is not None:
+            from .loaded_code import LoadedCode
+
+            self._code = LoadedCode(directory)
             self._code.look()  # now: the files may change before the first result
         self._has_said = False
         self._has_asked = False

@@ -121,12 +121,12 @@ UPDATE trials SET verdict = replace(verdict, '"condemned by the assessor"', '"st
 _CODE = """
 ALTER TABLE trials ADD COLUMN code TEXT;      -- what its last attempt ran: a digest in code_versions
 CREATE TABLE code_versions (
-    digest        TEXT PRIMARY KEY,
+    digest        TEXT PRIMARY KEY,           -- of `loaded`
     loaded        TEXT NOT NULL               -- JSON: `files`, digests by path, and `packages`, versions by name
 ) WITHOUT ROWID;
 CREATE TABLE starts (                         -- of managers: where the experiment ran, and the state of its code
-    time          REAL NOT NULL,
-    facts         TEXT NOT NULL,              -- JSON
+    time          REAL NOT NULL,              -- when it started
+    facts         TEXT NOT NULL,              -- JSON: host, system, python, pitchpipe, gpus, commit, branch, changed
     diff          TEXT NOT NULL               -- what was not committed to git, up to a size
 );
 """

@@ -83,6 +83,7 @@ _MEANINGS = {
     "trials.failed": "JSON: how many attempts failed, by kind of failure",
     "trials.resume": "JSON: a resume that waits for the pause",
     "trials.user_retries": "how often the user had it tried again after it had failed",
+    "trials.code": "the digest of what its last attempt ran: a row of code_versions",
     "metrics.superseded": "1: a later attempt reported, or will report, this result again; it does not count",
     "metrics.sequence_id": "of the trial",
     "metrics.sequence": "0, 1, 2 ... within its kind",

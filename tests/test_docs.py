@@ -179,7 +179,7 @@ def test_parts_and_what_they_may_import_are_those_of_the_rule() -> None:
 def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
     page = text("docs/use/trial.md")
     names = [value for name, value in vars(Variables).items() if name.isupper()]
-    assert len(names) == 13
+    assert len(names) == 14
     assert [name for name in environ.limited_threads(1) if f"`{name}`" not in page] == []
     assert [name for name in names if f"| `{name}` |" not in page] == []
     called = [name for name in pitchpipe.__all__ if inspect.isfunction(getattr(current_trial, name, None))]
