@@ -421,7 +421,7 @@ def test_source_that_is_closed_to_this_user_is_a_fault_of_the_source(source: str
 def test_file_of_another_form_is_named_as_a_file(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("x,value\n0.25,0.5\n")
     space = {"x": {"_type": "uniform", "_value": [0, 1]}}
-    with pytest.raises(ConfigError, match="it is a file, but not a CSV file: save it as .csv"):
+    with pytest.raises(ConfigError, match="it is a file, but not a CSV file"):
         read(tmp_path, str(tmp_path / name), search_space=space)
     (tmp_path / name).rename(tmp_path / "OLD.CSV")
     assert list(read(tmp_path, str(tmp_path / "OLD.CSV"), search_space=space).points) == [{"x": 0.25}]
