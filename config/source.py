@@ -298,7 +298,11 @@ def _yaml_error(name: str, error: YAMLError) -> ConfigError:
     if mark is None:
         return _error(name, None, None, f"is not valid YAML: {' '.join(str(error).split())}")
     problem = getattr(error, "problem", None) or getattr(error, "context", None)
-    hint = "YAML does not allow tabs here: use spaces" if "\\t" in str(problem) else _opened(error, mark.line)
+    hint = (
+        "YAML does not allow tabs here: use spaces"
+        if "\\t" in str(problem)
+        else _hint_about_open_bracket(error, mark.line)
+    )
     return _error(name, mark.line + 1, mark.column + 1, f"is not valid YAML: {_in_words(str(problem))}", hint)
 
 
@@ -345,7 +349,7 @@ def _in_words(problem: str) -> str:
     return problem
 
 
-def _opened(error: YAMLError, line: int) -> str:
+def _hint_about_open_bracket(error: YAMLError, line: int) -> str:
     """Return where the bracket or quote that is still open began, if that is on another line."""
     begun = getattr(error, "context_mark", None)
     what = {"flow sequence": "'['", "flow mapping": "'{'", "quoted scalar": "quote"}

@@ -211,10 +211,14 @@ class MsgDispatcherBase(Recoverable):
         deadline = self._clock() + (CLOSED_GRACE_S if at_once else self.terminate_grace_s)
         for worker in self._workers:
             worker.finish() if ending is Ending.TERMINATED else worker.halt()
-        late = [worker for worker in self._workers if not worker.ended(max(0.0, deadline - self._clock()))]
+        late = [
+            worker
+            for worker in self._workers
+            if not worker.wait_until_ended(max(0.0, deadline - self._clock()))
+        ]
         for worker in late:
             worker.halt()  # a worker that is merely busy with many short commands ends at once
-        self.abandoned = [worker.name for worker in late if not worker.ended(0.1)]
+        self.abandoned = [worker.name for worker in late if not worker.wait_until_ended(0.1)]
         for name in self.abandoned:
             _log.warning("The %s worker did not finish its command in time and is abandoned", name)
         if self._pool is not None:

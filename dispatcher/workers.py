@@ -64,7 +64,7 @@ class Worker:
     def _put(self, item: _Item) -> None:
         self.queue.put(item)
 
-    def ended(self, timeout: float) -> bool:
+    def wait_until_ended(self, timeout: float) -> bool:
         """Wait for the worker for at most `timeout` seconds and return whether it has ended."""
         return self._ended.wait(timeout)
 

@@ -70,7 +70,7 @@ class Tasks:
 async def in_thread_or_here(work: Callable[[], _Result]) -> _Result:
     """Run short `work` as `in_daemon_thread` does, or on this thread if the machine allows no other one."""
     try:
-        done = _started(work)
+        done = _start_thread(work)
     except RuntimeError:
         return work()
     return await done
@@ -82,10 +82,10 @@ async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -
     It also runs while the interpreter ends, when there is no pool of threads any more.
     With `stay` the thread outlives the work: the kernel kills Ray's processes with the thread that started them.
     """
-    return await _started(work, stay=stay)
+    return await _start_thread(work, stay=stay)
 
 
-def _started(work: Callable[[], _Result], *, stay: bool = False) -> asyncio.Future[_Result]:
+def _start_thread(work: Callable[[], _Result], *, stay: bool = False) -> asyncio.Future[_Result]:
     """Start `work` in a thread; raise RuntimeError if there can be no other thread."""
     done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
 

@@ -113,13 +113,13 @@ class _Sweep:
         try:
             while True:
                 while len(running) < at_once and (trial := self._next()) is not None:
-                    connection, process = _started(self._launch, trial)
+                    connection, process = _start_job(self._launch, trial)
                     running[connection] = trial, process
                 if not running:
                     return
                 for connection in wait(list(running)):
                     trial, process = running.pop(connection)
-                    self._tell(trial, *_received(connection, process))
+                    self._tell(trial, *_receive_outcome(connection, process))
         finally:
             for _, process in running.values():
                 process.terminate()
@@ -156,7 +156,7 @@ def _outcome_of(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, str]:
         return None, traceback.format_exc().strip()
 
 
-def _started(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, Any]:
+def _start_job(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, Any]:
     """Start a job in a process of its own; return the connection that receives its outcome, and the process."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
 
@@ -173,7 +173,7 @@ def _started(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, Any]:
     return receiver, process
 
 
-def _received(connection: Any, process: Any) -> tuple[Any, str]:
+def _receive_outcome(connection: Any, process: Any) -> tuple[Any, str]:
     """Return the outcome of a job that has ended."""
     try:
         outcome = connection.recv()

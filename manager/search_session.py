@@ -83,10 +83,10 @@ class SearchSession:
         self.now = clock or steady_clock()
         self._mutex = threading.Lock()
         if config is not None:
-            _hosted(config)  # raises what is wrong with the plug-ins before anything is made
+            _load_plugins(config)  # raises what is wrong with the plug-ins before anything is made
         self.folder = ExperimentFolder.shared(path, make=config is not None)
         with self.folder.locked():
-            self._store = _opened(self.folder, config, self.now())
+            self._store = _open_store(self.folder, config, self.now())
         self.config = ExperimentConfig.from_canonical(self._store.experiment().config)
         self.objectives = names_of_objectives(self.config)
         self._store.objectives = self.objectives
@@ -114,7 +114,7 @@ class SearchSession:
         with self._turn():
             runner = self._current
             if runner.is_finished():  # the tuner may have something new by now
-                runner = self._restored(concurrency=1)
+                runner = self._restore_runner(concurrency=1)
                 effects = self._handle(DispatcherReady(self.now(), self._plugins.wants_periodical))
             else:
                 effects = self._handle(self._with_concurrency(len(runner.slots) + 1))
@@ -311,15 +311,15 @@ class SearchSession:
             return
         self._version = _UNKNOWN  # until all is taken in
         self._commands, self._replies = [], []
-        self._restored()
+        self._restore_runner()
         if self._dispatcher is None:
             self._sent = self._answered = 0
-            self._dispatcher = _hosted(self.config)
+            self._dispatcher = _load_plugins(self.config)
         self._repeat(self._store.commands(self._sent), self._store.replies(self._answered))
         self._handle_first()
         self._version = version
 
-    def _restored(self, concurrency: int = 0) -> TrialRunner:
+    def _restore_runner(self, concurrency: int = 0) -> TrialRunner:
         """Make the runner from the trials in the store; it is not begun yet."""
         runner = TrialRunner(
             self.folder.experiment_id,
@@ -333,7 +333,10 @@ class SearchSession:
         return runner
 
     def _repeat(self, commands: Sequence[RecordRow], replies: Sequence[RecordRow]) -> None:
-        """Give the plug-ins recorded commands; if they reply otherwise than recorded, only the results so far."""
+        """Give the plug-ins recorded commands.
+
+        If their replies differ from the record, give them only the results so far.
+        """
         repeated = [
             (frame.command.code, loads(frame.payload))
             for _, code, payload in commands
@@ -349,7 +352,7 @@ class SearchSession:
     def _begin_again(self) -> None:
         """Make new plug-ins that learn the results, and which parameters are being tried."""
         runner = self._current
-        self._dispatcher = _hosted(self.config)
+        self._dispatcher = _load_plugins(self.config)
         running = [{"parameter": parameters_of(trial.record)} for trial in runner.live.values()]
         first = [
             *history_of(runner),
@@ -373,7 +376,7 @@ class SearchSession:
             self._handle(added_trial(point.parameters, self.now(), source=point.source))
 
 
-def _hosted(config: ExperimentConfig) -> InlineDispatcher:
+def _load_plugins(config: ExperimentConfig) -> InlineDispatcher:
     """Return the plug-ins of a config; raise `PausesError` for a tuner that pauses trials."""
     made = InlineDispatcher(config.canonical())
     if made.pauses:
@@ -384,7 +387,7 @@ def _hosted(config: ExperimentConfig) -> InlineDispatcher:
     return made
 
 
-def _opened(folder: ExperimentFolder, config: ExperimentConfig | None, now: float) -> Store:
+def _open_store(folder: ExperimentFolder, config: ExperimentConfig | None, now: float) -> Store:
     """Return the store in a folder, or one made of `config`; raise `OtherSearchError` if it differs."""
     if config is not None and not folder.database.exists():
         return new_store(folder, config, now)[0]
@@ -401,8 +404,8 @@ def _opened(folder: ExperimentFolder, config: ExperimentConfig | None, now: floa
     return store
 
 
-# What each process may have its own way.
-_FREE = {"training_service", "max_trial_number", "trial_code_directory"}
+# Processes that share a search may have other values of these.
+_FIELDS_THAT_MAY_DIFFER = {"training_service", "max_trial_number", "trial_code_directory"}
 
 
 def _check_same(folder: ExperimentFolder, stored: ExperimentConfig, given: ExperimentConfig | None) -> None:
@@ -413,7 +416,7 @@ def _check_same(folder: ExperimentFolder, stored: ExperimentConfig, given: Exper
     if given is None:
         return
     plain = ExperimentConfig.from_canonical(given.canonical())
-    for name in sorted(given.model_fields_set - _FREE):
+    for name in sorted(given.model_fields_set - _FIELDS_THAT_MAY_DIFFER):
         if getattr(stored, name) != getattr(plain, name):
             what = f"the search in {folder.path} has another {name}"
             raise OtherSearchError(f"{what}: name another folder, or give what it was made with")

@@ -45,7 +45,7 @@ class DispatcherEvents:
 
     def no_more(self, event: happened.NoMoreParameters) -> None:
         """Handle a tuner that has nothing to propose."""
-        self._requests.exhausted(event.reason)
+        self._requests.note_exhausted(event.reason)
         self._rules.continue_families()  # in the slots that were left for what it would propose
         self._trials.start_waiting()
         if self._requests.may_ask_again:

@@ -284,7 +284,7 @@ class TunerRequests:
     >>> requests = TunerRequests()
     >>> requests.ask(2); requests.ask(1); requests.total
     3
-    >>> requests.fulfil_one(); requests.exhausted(); requests.total, requests.has_more
+    >>> requests.fulfil_one(); requests.note_exhausted(); requests.total, requests.has_more
     (1, False)
     """
 
@@ -311,7 +311,7 @@ class TunerRequests:
             if self.asked[0] == 0:
                 self.asked.popleft()
 
-    def exhausted(self, reason: str = "") -> None:
+    def note_exhausted(self, reason: str = "") -> None:
         """Note that the tuner has nothing more: the first request is closed, later ones stay open."""
         self.why_no_more = reason
         if self.asked:

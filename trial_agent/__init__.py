@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .forks import ending_forks, shield_forks
     from .function_trial import FunctionLoader, FunctionTrial
     from .job import Job
-    from .launcher import StartError, arguments_of, started
+    from .launcher import StartError, arguments_of, start_program
     from .machine_limits import available_bytes, usable_bytes, usable_cpus
     from .messages import (
         Batch,

@@ -28,7 +28,7 @@ from . import environ
 from .agent_events import Ended, Event, Outbox, Report, Saved, SpoolProblem, Started
 from .disk import disk_error, sync, with_cause, with_disk_error
 from .job import Job
-from .launcher import StartError, arguments_of, launched, started
+from .launcher import StartError, arguments_of, launcher_command, start_program
 from .poll_sources import ExitWatch, FileWatch, Follower, PollTimers, Wake
 from .processes import ProcessTree, WatchdogClient, oom_kills
 from .spool import SpoolReader, place_of, set_aside
@@ -178,7 +178,7 @@ class CommandTrial:
         arguments = arguments_of(job.command, directory, environment, shell=run.shell)
         self._named_files = dict(_files_named(job.command, directory))
         if job.team is not None:
-            arguments = launched(arguments, job.team)
+            arguments = launcher_command(arguments, job.team)
         self._tools.watch.watch(str(self._spool))
         self._tools.watchdog.expect(self._mark)
         self._oom_kills = oom_kills()
@@ -374,7 +374,7 @@ def _files_named(command: str, directory: str) -> Iterator[tuple[str, str]]:
 
 def spawn(launch: Launch) -> subprocess.Popen[bytes]:
     """Start a command cold."""
-    return started(
+    return start_program(
         list(launch.arguments),
         stdin=subprocess.DEVNULL,
         stdout=launch.stdout,

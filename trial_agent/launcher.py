@@ -101,12 +101,12 @@ def _shell() -> str:
     return "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
 
 
-def started(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
+def start_program(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a program, or, as shells do, a script without a `#!` line; `options` are those of `Popen`.
 
     Raises `StartError` or `MachineError` if the system refuses to execute it.
 
-    >>> started(["/bin/echo", "x" * 200_000])
+    >>> start_program(["/bin/echo", "x" * 200_000])
     Traceback (most recent call last):
     pitchpipe.trial_agent.launcher.StartError: cannot run /bin/echo: Argument list too long
     """
@@ -175,7 +175,7 @@ class Team:
         return os.path.join(self.folder, f"{name}{self.suffix}-rank{rank}")
 
 
-def launched(arguments: Sequence[str], team: Team) -> list[str]:
+def launcher_command(arguments: Sequence[str], team: Team) -> list[str]:
     """Return the program that runs `arguments` once for each process of the team on this node."""
     return [sys.executable, "-P", "-m", __name__, json.dumps(asdict(team)), *arguments]
 
@@ -210,10 +210,10 @@ class _Launcher:
 
     def _start(self, rank: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         if rank == 0:
-            return started(self._arguments, env=environment)
+            return start_program(self._arguments, env=environment)
         out, err = (self._team.log(name, rank) for name in ("stdout", "stderr"))
         with open(out, "wb") as stdout, open(err, "wb") as stderr:
-            return started(self._arguments, env=environment, stdout=stdout, stderr=stderr)
+            return start_program(self._arguments, env=environment, stdout=stdout, stderr=stderr)
 
     def _wait(self) -> tuple[int, int] | None:
         """Return when all have ended: the rank and the code of the first failure, if any."""

@@ -67,15 +67,15 @@ class MetisTuner(GaussianProcessTuner):
         self._measured_again: set[bytes] = set()
 
     def _modelled(self) -> Floats:
-        model, training = self._trained()
+        model, training = self._train()
         assert isinstance(model, Posterior)
         suspicious = self._suspicious(model, training) if self._resampling else []
         if suspicious:
             return np.array(suspicious)
-        lowest = self._climbed(self._acquisition(model, training), training, self._everywhere)
+        lowest = self._climb(self._acquisition(model, training), training, self._everywhere)
         if self._exploiting or self._rng.random() >= self._exploration:
             return lowest
-        unknown = self._climbed(lambda features: model.predict(features)[1], training, self._region())
+        unknown = self._climb(lambda features: model.predict(features)[1], training, self._region())
         candidates = np.concatenate([lowest[:1], unknown[:1], self._likely(training)[:1]])
         references = training.features[np.argsort(model.mean(training.features), kind="stable")[:_REFERENCES]]
         gains = _knowledge_gradient(model, self._embedding.features(candidates), references)

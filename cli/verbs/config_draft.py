@@ -295,7 +295,7 @@ def fitting(cpus: int, memory: int) -> int:
     return max(1, min(cpus, memory // _MEMORY_OF_A_TRIAL, _MOST_AT_A_TIME))
 
 
-def asked(draft: ConfigDraft) -> ConfigDraft:
+def ask_user(draft: ConfigDraft) -> ConfigDraft:
     """Return the draft, completed by the user's input; the Return key accepts a proposal."""
     click.echo("types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C")
     click.echo("Return accepts a proposal, - leaves a parameter out")

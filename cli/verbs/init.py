@@ -19,7 +19,7 @@ from ...store import absolute, shell_word
 from ..failures import Failure
 from ..script_facts import ScriptFacts, higher_is_better, read_script
 from ..verb import FILE, json_option, say, verb
-from .config_draft import EXAMPLE, ConfigDraft, Proposal, asked, parameter_of, proposed, room_here
+from .config_draft import EXAMPLE, ConfigDraft, Proposal, ask_user, parameter_of, proposed, room_here
 
 _OF_GPUS = frozenset(
     {"torch", "lightning", "pytorch_lightning", "transformers", "tensorflow", "keras", "jax"}
@@ -99,7 +99,7 @@ def init(
     proposal = proposed(facts, specs, fixed, without, fields["command"])
     draft = _draft(script, output, facts, proposal, fields)
     if not (yes or as_json) and sys.stdin.isatty():
-        draft = asked(draft)
+        draft = ask_user(draft)
     if script is not None and fields["command"] is None:
         draft = replace(draft, command=_command(script, output, facts, draft.proposal.parameters))
     draft, assumption = _with_direction(draft, facts)

@@ -18,6 +18,7 @@ from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..lookup import chosen_experiment, chosen_name, experiments_directory
 from ..outcome import StateObject, command_for, state_object
+from ..printing import let_output_fail, print_line
 from ..verb import complete_experiment, directory_option, experiment_options, json_option, say, verb
 
 # In addition to the grace period: the manager itself kills trials long before this is over.
@@ -36,7 +37,7 @@ def stop(
     If its manager was killed, the trials it left running are stopped.
     """
     if not every:
-        say(as_json, *_stopped(chosen_experiment(experiment, experiment_id, directory)))
+        say(as_json, *_stop(chosen_experiment(experiment, experiment_id, directory)))
         return
     if chosen_name(experiment, experiment_id) is not None:
         raise Failure("give an ID or --all, not both")
@@ -44,7 +45,7 @@ def stop(
     stoppable = [folder for folder in ExperimentFolder.all(directory) if _may_be_stopped(folder)]
     stopped = []
     for folder in stoppable:
-        state, line = _stopped(folder)
+        state, line = _stop(folder)
         stopped.append(state)
         if not as_json:
             say(as_json, state, line)
@@ -68,7 +69,7 @@ def _is_over(folder: ExperimentFolder) -> bool:
         return ExperimentStatus(view.experiment().status).is_final
 
 
-def _stopped(folder: ExperimentFolder) -> tuple[StateObject, str]:
+def _stop(folder: ExperimentFolder) -> tuple[StateObject, str]:
     """Stop an experiment; return its state as an object for scripts and as a line."""
     manager = folder.manager()
     was_over = manager is None and _is_over(folder)
@@ -135,9 +136,8 @@ def _end_abandoned(folder: ExperimentFolder) -> None:
         )
     if running.error:
         # The place where the trials ran cannot be reached: their reports are lost.
-        store = Store.open(folder.database)
-        store.set_status(ExperimentStatus.STOPPED.value, f"stopped by the user; {running.error}")
-        store.close()
+        with closing(Store.open(folder.database)) as store:
+            store.set_status(ExperimentStatus.STOPPED.value, f"stopped by the user; {running.error}")
 
 
 @verb("delete", "pitchpipe delete k3x9a2bq", "pitchpipe delete k3x9a2bq nightly --yes")
@@ -154,7 +154,14 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool, as_j
     folders = list({folder.path.resolve(): folder for folder in reversed(named)}.values())[::-1]
     for folder in folders:
         _refuse_if_running(folder)
-    deleted = [_deleted(folder, as_json) for folder in folders if yes or _is_meant(folder)]
+    deleted = []
+    for folder in folders:
+        if yes or _confirm_deletion(folder):
+            _delete(folder)
+            deleted.append(folder.experiment_id)
+            if not as_json:
+                let_output_fail()  # the other experiments are deleted even if stdout is closed
+                print_line(f"experiment {folder.experiment_id} is deleted")
     if as_json:
         say(as_json, {"deleted": deleted})
 
@@ -186,7 +193,8 @@ def _is_abandoned(folder: ExperimentFolder) -> bool:
     return True
 
 
-def _is_meant(folder: ExperimentFolder) -> bool:
+def _confirm_deletion(folder: ExperimentFolder) -> bool:
+    """Return whether the user confirms it; raise `Failure` without a terminal."""
     if not sys.stdin.isatty():
         raise Failure(f"nothing was deleted: add --yes to delete {folder.path} without confirmation")
     return click.confirm(f"Delete {folder.path} with {_content(folder)}?", default=False)
@@ -201,12 +209,9 @@ def _content(folder: ExperimentFolder) -> str:
     return counted(trials, "trial")
 
 
-def _deleted(folder: ExperimentFolder, as_json: bool) -> str:
-    """Delete an experiment and return its id; own it first, so that no other process resumes it meanwhile."""
+def _delete(folder: ExperimentFolder) -> None:
+    """Delete an experiment; own it first, so that no other process resumes it meanwhile."""
     folder.own()
     shutil.rmtree(folder.path.resolve())
     if folder.path.is_symlink():
         folder.path.unlink()
-    if not as_json:
-        say(as_json, {}, f"experiment {folder.experiment_id} is deleted")
-    return folder.experiment_id

@@ -39,7 +39,7 @@ from ...trial_agent import (
     arguments_of,
     base_environment,
     read_spool,
-    started,
+    start_program,
 )
 from ..failures import FAILED, Failure
 from ..lookup import chosen_trial, split_names
@@ -264,7 +264,7 @@ def _run_command(job: Job, debug: bool) -> int:
         arguments = arguments_of(job.command, directory, environment, shell=job.run.shell)
         if debug:
             arguments = _under_pdb(arguments, job.command)
-        process = started(arguments, cwd=directory, env=environment)
+        process = start_program(arguments, cwd=directory, env=environment)
     except (StartError, MachineError) as error:
         raise Failure(str(error), FAILED) from error
     return _wait(process)

@@ -200,7 +200,7 @@ def test_end_of_the_stream_discards_what_is_queued(host, monkeypatch):
         one.send(CommandType.RequestTrialJobs, 1)
     one.channel.end()
     assert one.joined() is Ending.CLOSED
-    assert one.dispatcher.default_worker.ended(PATIENCE_S)
+    assert one.dispatcher.default_worker.wait_until_ended(PATIENCE_S)
     assert tuner.generated == 1
 
 
@@ -290,7 +290,7 @@ def test_worker_that_leaves_acknowledges_what_it_handled():
         worker.put(n, CommandType.Ping, "")
     worker.finish()
     worker.start()
-    assert worker.ended(PATIENCE_S)
+    assert worker.wait_until_ended(PATIENCE_S)
     assert channel.sent.get().payload == '{"queue": "default", "n": 2}'
     assert channel.sent.empty()
 
@@ -318,7 +318,7 @@ def test_frames_of_one_command_leave_together_and_those_of_other_threads_at_once
     while channel.sent.get(timeout=PATIENCE_S).command is not CommandType.Processed:
         pass
     worker.finish()
-    assert worker.ended(PATIENCE_S)
+    assert worker.wait_until_ended(PATIENCE_S)
     assert len(channel.flushed) == 3
 
 

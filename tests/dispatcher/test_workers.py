@@ -67,7 +67,7 @@ def test_commands_are_handled_in_order_then_the_worker_ends(make):
     put(worker, *range(50))
     worker.start()
     worker.finish()
-    assert worker.ended(PATIENCE_S)
+    assert worker.wait_until_ended(PATIENCE_S)
     assert log.handled == list(range(50))
     assert log.done == list(range(1, 51))
     assert log.left == 50
@@ -76,11 +76,11 @@ def test_commands_are_handled_in_order_then_the_worker_ends(make):
 def test_nothing_is_handled_before_the_start(make):
     log, worker = make()
     put(worker, 1)
-    assert not worker.ended(0.01)
+    assert not worker.wait_until_ended(0.01)
     assert log.handled == []
     worker.start()
     worker.finish()
-    assert worker.ended(PATIENCE_S)
+    assert worker.wait_until_ended(PATIENCE_S)
 
 
 def test_halted_worker_leaves_the_rest(make):
@@ -90,7 +90,7 @@ def test_halted_worker_leaves_the_rest(make):
     put(worker, *range(10))
     worker.halt()
     log.release.set()
-    assert worker.ended(PATIENCE_S)
+    assert worker.wait_until_ended(PATIENCE_S)
     assert len(log.handled) <= 1
 
 
@@ -99,7 +99,7 @@ def test_worker_ends_at_a_failure(make, error):
     log, worker = make()
     put(worker, "before", error, "behind")
     worker.start()
-    assert worker.ended(PATIENCE_S)
+    assert worker.wait_until_ended(PATIENCE_S)
     assert log.failed == [(2, error)]
     assert log.left == -1
     assert log.handled == ["before"]
@@ -114,5 +114,5 @@ def test_commands_put_from_time_to_time_are_all_handled(make):
             while len(log.handled) <= i:  # lets a pooled worker become idle
                 pass
     worker.finish()
-    assert worker.ended(PATIENCE_S)
+    assert worker.wait_until_ended(PATIENCE_S)
     assert log.handled == list(range(500))

@@ -80,7 +80,7 @@ def test_a_larger_kappa_looks_where_less_is_known() -> None:
     )
     near = abs(greedy.generate_parameters(0)["x"] - 0.6)
     assert near < 0.05
-    model, training = curious._trained()
+    model, training = curious._train()
     x = curious.generate_parameters(0)["x"]
     deviation = model.predict(curious._embedding.features(np.array([[x], [0.6]])))[1]
     assert deviation[0] > 1.2 * deviation[1]

@@ -87,10 +87,10 @@ class SurrogateTuner(LearningTuner):
 
     def _modelled(self) -> Floats:
         """Return candidates by the acquisition function, the best first."""
-        model, training = self._trained()
-        return self._climbed(self._acquisition(model, training), training, self._region())
+        model, training = self._train()
+        return self._climb(self._acquisition(model, training), training, self._region())
 
-    def _trained(self) -> tuple[Model, Training]:
+    def _train(self) -> tuple[Model, Training]:
         """Return the model and its training data: results, and expected results of running trials."""
         training = self._training()
         model = self._fit(training)
@@ -101,7 +101,7 @@ class SurrogateTuner(LearningTuner):
         training = training.with_imputed(running, features, model.predict(features)[0])
         return self._fit(training), training
 
-    def _climbed(self, score: Score, training: Training, region: Region) -> Floats:
+    def _climb(self, score: Score, training: Training, region: Region) -> Floats:
         """Return candidates of a region, shape (m, d), those with the highest score first."""
         best = training.units[np.argsort(training.targets, kind="stable")[:_CLIMBERS]]
 
