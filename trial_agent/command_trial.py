@@ -74,10 +74,10 @@ class CommandTrial:
             **job.who, first_sequence=job.first_sequence, clock=tools.clock, metric=job.keep.metric
         )
         self._checkpoints = job.checkpoints()
-        self._asked: deque[float] = deque()  # the graces of the kills that were asked for
+        self._requested_graces: deque[float] = deque()  # one for each request to end the attempt
         self._place: tuple[int, int] | None = None  # of the spool, once it is made
-        self._is_pause = True  # unless a kill was asked for
-        self._killed_at: float | None = None  # monotonic time at which grace ends
+        self._kill_was_asked = False  # else the attempt is to pause
+        self._kill_deadline: float | None = None  # monotonic time at which grace ends
         self._over_limit: str | None = None
         self._oom_kills = 0  # of this machine, before the start
         self._left_running = False  # processes, when the command ended by itself
@@ -85,12 +85,15 @@ class CommandTrial:
 
     def kill(self, grace: float) -> None:
         """Ask for the end of the attempt: SIGTERM, then SIGKILL after `grace` seconds."""
-        self._is_pause = False
-        self.pause(grace)
+        self._kill_was_asked = True
+        self._request_end(grace)
 
     def pause(self, grace: float) -> None:
         """End the attempt as `kill` does; its successor continues from the last checkpoint saved by then."""
-        self._asked.append(grace)
+        self._request_end(grace)
+
+    def _request_end(self, grace: float) -> None:
+        self._requested_graces.append(grace)
         self._tools.wake.set()
 
     @property
@@ -137,10 +140,10 @@ class CommandTrial:
         """Send events; admit the checkpoints among them first, and remove older ones afterwards."""
         outbox = self._tools.outbox
         if all(isinstance(event, Report) for event in events):  # nearly always
-            outbox.put_all(self._synced(events))
+            outbox.put_all(self._sync_spool(events))
             return
         admitted = [self._checkpoints.admit(event) if isinstance(event, Saved) else event for event in events]
-        outbox.put_all(self._synced(list(map(self._explained, admitted))))
+        outbox.put_all(self._sync_spool(list(map(self._explained, admitted))))
         self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
     def _explained(self, event: Event) -> Event:
@@ -153,7 +156,7 @@ class CommandTrial:
             return replace(event, message=f"{event.message}: {why}", infra=True)
         return event
 
-    def _synced(self, events: list[Event]) -> list[Event]:
+    def _sync_spool(self, events: list[Event]) -> list[Event]:
         """Force the spool to the disk if the experiment asks for it; return the events and any problem with it."""
         if self.job.run.synced:
             try:
@@ -221,7 +224,7 @@ class CommandTrial:
                     poll.register(descriptor, select.POLLIN)
             while True:
                 may_read = follower.behind and not tools.outbox.is_full
-                timeout = timers.timeout(0.0 if may_read else None, self._killed_at)
+                timeout = timers.timeout(0.0 if may_read else None, self._kill_deadline)
                 ready = {descriptor for descriptor, _ in poll.poll(timeout)}
                 if ended.descriptor in ready:
                     return
@@ -249,31 +252,33 @@ class CommandTrial:
         if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
             sizes = [size_text(size, is_memory=True) for size in (used, limit)]
             self._over_limit = f"used {sizes[0]}, more than the limit of {sizes[1]}"
-            self._asked.append(0.0)
+            self._requested_graces.append(0.0)
 
     def _kill_if_asked(self, tree: ProcessTree) -> None:
-        while self._asked:
-            deadline = time.monotonic() + self._asked.popleft()
-            if self._killed_at is None:
+        while self._requested_graces:
+            deadline = time.monotonic() + self._requested_graces.popleft()
+            if self._kill_deadline is None:
                 tree.signal_group(signal.SIGTERM)  # at once; then the processes that left the group
                 tree.signal_group(signal.SIGCONT)
                 tree.signal_orphans(signal.SIGTERM)
-            self._killed_at = deadline if self._killed_at is None else min(deadline, self._killed_at)
-        if self._killed_at is not None and time.monotonic() >= self._killed_at:
-            tree.kill(self._killed_at)
+            self._kill_deadline = (
+                deadline if self._kill_deadline is None else min(deadline, self._kill_deadline)
+            )
+        if self._kill_deadline is not None and time.monotonic() >= self._kill_deadline:
+            tree.kill(self._kill_deadline)
 
     def _end(self, process: Process, tree: ProcessTree) -> int:
         """Kill what the process left running, then reap it: until then no other group can get its number.
 
         Return its exit code, or the negative number of a signal.
         """
-        if self._killed_at is not None:
-            tree.kill(self._killed_at)
+        if self._kill_deadline is not None:
+            tree.kill(self._kill_deadline)
         elif not self._reader.has_final:
             self._left_running = any(pid != process.pid for pid in tree.members())
         tree.signal_group(signal.SIGKILL)
         returncode = process.wait()
-        if returncode in (-signal.SIGKILL, -signal.SIGTERM) and self._killed_at is None:
+        if returncode in (-signal.SIGKILL, -signal.SIGTERM) and self._kill_deadline is None:
             self._await_own_end()
         self._tools.watchdog.release()
         return returncode
@@ -283,17 +288,17 @@ class CommandTrial:
         poll = select.poll()
         poll.register(self._tools.wake.fileno(), select.POLLIN)
         deadline = time.monotonic() + _END_TOGETHER
-        while not self._asked and (left := deadline - time.monotonic()) > 0:
+        while not self._requested_graces and (left := deadline - time.monotonic()) > 0:
             poll.poll(left * 1000)
             self._tools.wake.clear()
-        if self._asked:
-            self._killed_at = time.monotonic()
+        if self._requested_graces:
+            self._kill_deadline = time.monotonic()
 
     def _end_of(self, returncode: int) -> Ended:
         code, number = (None, -returncode) if returncode < 0 else (returncode, None)
-        killed = self._killed_at is not None and self._over_limit is None
+        killed = self._kill_deadline is not None and self._over_limit is None
         ended_well = returncode == 0 and self._reader.has_final  # by itself, just before the kill
-        paused = killed and self._is_pause and not ended_well
+        paused = killed and not self._kill_was_asked and not ended_well
         loaded = merged_code([{"files": self._named_files}, self._reader.code or {}])
         error = self._over_limit
         if error is None and not killed and not ended_well:

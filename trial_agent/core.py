@@ -10,7 +10,8 @@ and collect events from the outbox; the thread that calls `run` runs the trials.
 * The outbox keeps every event until a manager has acknowledged it, which means that the manager has committed it.
 * Requests come from any thread and may change `_current`, `_waiting` and `_seen` only under the lock. Only the thread
   that calls `run` starts an attempt and waits for it: a function trial needs the main thread.
-* An agent without a manager ends its attempt and itself after `orphan_timeout`: nothing runs for which nobody waits.
+* An agent without a manager ends its attempt and itself after `orphan_timeout`: nothing runs unless a manager may
+  return for it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent twice run
 HOLD = 0.002  # seconds for which the events of a short function trial wait to leave together
 IDLE_TIMEOUT = 60.0  # before the first `configure`
 MAX_PART = 65536  # bytes in the reply to `ReadFile`
-TRY_AGAIN = 1.0  # seconds after which the next attempt may find the machine able to run it
+RETRY_PAUSE = 1.0  # seconds after which the next attempt may find the machine able to run it
 LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be interrupted
 
 Attempt = CommandTrial | FunctionTrial
@@ -123,7 +124,7 @@ class Agent:
         self._seen: dict[tuple[str, int], _Known] = {}
         self._current: Attempt | None = None
         self._stopping = False
-        self._hurry = threading.Event()  # the current attempt is to end
+        self._end_was_asked = threading.Event()  # the current attempt is to end
 
     @property
     def orphan_timeout(self) -> float:
@@ -194,7 +195,7 @@ class Agent:
         """Kill what runs and let `run` return; may be called from any thread and from a signal handler."""
         with self._lock:
             first, self._stopping = not self._stopping, True
-            self._hurry.set()
+            self._end_was_asked.set()
             self.outbox.close()
             if self._current is not None:
                 self._current.kill(self._current.job.run.grace)
@@ -246,7 +247,7 @@ class Agent:
     def _take_on(self, job: Job) -> bool:
         """Note an attempt; return whether it is to run. One that an agent of this name has run does not run again."""
         if (known := self._seen.get(job.key)) is not None:
-            self._start_again(job, known)
+            self._reply_to_repeated_start(job, known)
             return False
         self._remember(job)
         if job.again and job.has_run(self._spool_path):
@@ -256,7 +257,7 @@ class Agent:
         self.idle_since = None
         return True
 
-    def _start_again(self, job: Job, known: _Known) -> None:
+    def _reply_to_repeated_start(self, job: Job, known: _Known) -> None:
         """Reply to the start of a known attempt: it runs, or its end was acknowledged, perhaps by an earlier manager.
 
         If the manager's store is an older copy, the attempt may be another one, and this agent has nothing to report.
@@ -283,16 +284,16 @@ class Agent:
         key, paused = (request.trial, request.attempt), isinstance(request, Pause)
         with self._lock:
             if (job := self._waiting.pop(key, None)) is not None:
-                self._look_idle()
+                self._note_if_idle()
                 now = self._tools.clock()
                 self._add_end(Ended(**job.who, killed=not paused, paused=paused, time=now))
             elif (attempt := self._current) is not None and attempt.job.key == key:
                 grace = attempt.job.run.grace if request.grace is None else request.grace
                 (attempt.pause if paused else attempt.kill)(grace)
-                self._hurry.set()
+                self._end_was_asked.set()
         self.outbox.announce()
 
-    def _look_idle(self) -> None:
+    def _note_if_idle(self) -> None:
         if self._current is None and not self._waiting:
             self.idle_since = time.monotonic()
 
@@ -315,11 +316,11 @@ class Agent:
         except Exception:  # noqa: BLE001 - a fault of the agent: it must stay usable, and the trial must end
             ended = self._failed(job, f"the agent failed: {traceback.format_exc()}", infra=True)
         if ended.infra:  # no event says that the machine is well again
-            self._hurry.wait(TRY_AGAIN)
+            self._end_was_asked.wait(RETRY_PAUSE)
         with self._lock:
             self._waiting.pop(job.key, None)  # still there if it could not be made the current one
             self._current = None
-            self._look_idle()
+            self._note_if_idle()
             is_last = not self._waiting or self._stopping
             self._add_end(ended, urgent=is_last)
         self.outbox.announce()  # a manager that reads slowly must not hold the lock
@@ -340,7 +341,7 @@ class Agent:
                 return None
             self._current = attempt
             if not self._stopping:
-                self._hurry.clear()
+                self._end_was_asked.clear()
         if self._waiting:
             self.outbox.hold_on(HOLD)
         return attempt

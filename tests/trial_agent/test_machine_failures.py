@@ -62,7 +62,7 @@ class System:
 
 @pytest.fixture
 def system(monkeypatch: pytest.MonkeyPatch) -> System:
-    monkeypatch.setattr(core, "TRY_AGAIN", 0.0)
+    monkeypatch.setattr(core, "RETRY_PAUSE", 0.0)
     return System(monkeypatch)
 
 
@@ -169,7 +169,7 @@ def test_agent_without_descriptors_is_the_fault_of_the_machine_and_recovers(agen
 def test_kill_and_shutdown_do_not_wait_until_the_machine_may_be_well_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "TRY_AGAIN", 3600.0)
+    monkeypatch.setattr(core, "RETRY_PAUSE", 3600.0)
     (tmp_path / "trials").touch()  # no folder can be made there
     with Actor(tmp_path) as actor:
         actor.configure(kind="command", command="true")

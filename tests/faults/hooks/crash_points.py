@@ -116,8 +116,8 @@ POINTS: dict[str, Point] = {
     "agent:process-started": Point(_A + "command_trial", "CommandTrial._start", True, 2, _COMMAND),
     "agent:reports-read": Point(_A + "command_trial", "CommandTrial._send", False, 5, _COMMAND),
     "agent:spool-written": Point(_S + "line_file", "LineFile.append", True, 16, _FUNCTION),
-    "agent:before-end-recorded": Point(_A + "core", "Agent._look_idle", False, 1),
-    "agent:end-recorded": Point(_A + "core", "Agent._look_idle", True, 2),
+    "agent:before-end-recorded": Point(_A + "core", "Agent._note_if_idle", False, 1),
+    "agent:end-recorded": Point(_A + "core", "Agent._note_if_idle", True, 2),
     "agent:checkpoint-named": Point(_S + "checkpoint", "save_folder", True, 4, _FUNCTION),
     "agent:before-forgetting": Point(
         _A + "agent_events",
