@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..protocol import Json, brief
 from ..sdk import as_word, flat_arguments
-from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot, slots_of
+from .shell_placeholders import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot, slots_of
 
 _PLAIN_OPTION = re.compile(r"--[\w-]+(?:=[\w@%+:./-]*)?", re.ASCII)
 _PLAIN_QUOTED = re.compile(r"[\w@%+:=,./ -]*", re.ASCII)
