@@ -11,43 +11,29 @@ import re
 from collections.abc import Container
 from itertools import takewhile
 
+from .shell_patterns import (
+    BARE,
+    FILTER_CODE,
+    HERE_DOCUMENT,
+    NEVER,
+    NUMBER,
+    OTHER_CODE,
+    PLACEHOLDER,
+    PLAIN,
+    PYTHON_CODE,
+    READS_CODE,
+    REDIRECTION,
+    SHELL_CODE,
+)
+
 ALL = "args"  # the placeholder of all parameters
-
-_PLACEHOLDER = re.compile(r"\{([^{}\s]+)\}")
-# The texts that a restricted placeholder accepts.
-NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?", re.ASCII)
-# What no shell, quoted or not, reads as anything but itself; `=` would assign, and `,` expands between braces.
-PLAIN = re.compile(r"(?:[\w/.+]|--?\w)[\w@%+:./-]*", re.ASCII)
-BARE = re.compile(r"[\w.+-]*", re.ASCII)  # in code of another language, a slash could end a pattern
-NEVER = re.compile(r"(?!)")
-
-_FIRST = (
-    r"^(?:(?:\w+=\S*|if|then|elif|else|while|until|do|!|\{|time|exec|command|builtin|env|sudo|nohup|nice) )*"
-    r"(?:\S*/)?"
-)
-_INTERPRETER = (
-    r"(?:^| )(?:\S*/)?(?:(?:ba|da|z|k|a|c|tc|fi)?sh|\$\{?(?:SHELL|BASH)\}?|python[\d.]*|pypy[\d.]*)"
-)
-_OTHER_INTERPRETER = r"(?:^| )(?:\S*/)?(?:perl|ruby|node|php|lua|R|Rscript|julia)"
-_OPTIONS = r"(?: -[\w-]*[oOWX] \S+| [-+][\w-]+(?:=\S*)?)*"
-_SHELL_CODE = re.compile(
-    rf"{_INTERPRETER}{_OPTIONS} -\w*c$|(?:^| )(?:su|runuser|flock|script)(?: \S+)* -\w*c$| --wrap$"
-    rf"|{_FIRST}(?:eval|ssh|trap|tmux|watch|parallel|let|unset|read|(?:declare|typeset|local) -\w*i)(?: |$)"
-    rf"|{_FIRST}\[\[ (?!.*\]\])|{_FIRST}\[\[$"
-)
-_OTHER_CODE = re.compile(rf"{_OTHER_INTERPRETER}{_OPTIONS} (?:-\w*[eErp]|--eval|--print)$")
-_FILTER = re.compile(rf"{_FIRST}(?:awk|gawk|mawk|sed|jq)(?: |$)")
-_READS_CODE = re.compile(rf"(?:{_INTERPRETER}|{_OTHER_INTERPRETER}){_OPTIONS}(?: -s?(?: .*)?)?$")
-_PYTHON_CODE = re.compile(rf"(?:^|[ /])(?:python|pypy)[\d.]*{_OPTIONS} -\w*c$")
-_HERE_DOCUMENT = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"[^\"]*\"|[^\s;|&<>()'\"\\])+)")
-_REDIRECTION = re.compile(r"<<-?\s*\S+|\d*[<>]+&?\s*\S+")
 
 ONE_WORD = "is in quotes, which make one word of all arguments"
 _AS_ARGUMENT = 'pass it after the code, which reads it as "$1" in a shell, sys.argv[1] in Python'
 _AS_VARIABLE = "assign it to a variable of the shell in a line before: v={%s}"
 
 
-class Slot:
+class Placeholder:
     """A placeholder in a command, and what the shell would do with a text in its place.
 
     `place` is "word", "double", "single", "ansi" (`$' '`), "here" or "raw" (a here-document with expansions, and one
@@ -69,29 +55,33 @@ class Slot:
             self.only, self.why, self.hint = only, why, hint
 
 
-def slots_of(command: str, names: Container[str]) -> list[Slot]:
+def placeholders_of(command: str, names: Container[str]) -> list[Placeholder]:
     """Return the placeholders of a command in their order; those in comments and `${NAME}` are none.
 
-    >>> [(slot.name, slot.place) for slot in slots_of("./train {lr} '{k}' # {k}", ["lr", "k"])]
+    >>> [(found.name, found.place) for found in placeholders_of("./train {lr} '{k}' # {k}", ["lr", "k"])]
     [('lr', 'word'), ('k', 'single')]
     """
     scan = _Scan(command, names)
     scan.read(0, len(command))
     scan.end()
-    return scan.slots
+    return scan.placeholders
 
 
 class _Frame:
-    """A construct that is open. A command has words: those that are complete, and the current one with its slots."""
+    """A construct that is open: a command, or quotes, an expansion or a here-document inside of one.
+
+    `kind` is "command", "double" (quotes), "parameter" (`${ }`), "arithmetic" or "here". A frame ends when the
+    character `closes` has come `depth` times; each `(` inside adds one. The other fields are those of a command.
+    """
 
     def __init__(self, kind: str, closes: str = "", depth: int = 1) -> None:
         self.kind, self.closes, self.depth = kind, closes, depth
-        self.words: list[str] = []
-        self.text: str | None = None
-        self.slots: list[Slot] = []  # of the current word
-        self.own: list[Slot] = []  # of the complete words
-        self.piped: list[Slot] = []  # of the commands in front, whose output this one reads
-        self.has_case = False
+        self.words: list[str] = []  # those that are complete
+        self.text: str | None = None  # of the current word; None between two words
+        self.placeholders: list[Placeholder] = []  # of the current word
+        self.own: list[Placeholder] = []  # of the complete words
+        self.piped: list[Placeholder] = []  # of the commands in front, whose output this one reads
+        self.has_case = False  # whether a word was `case`, whose patterns end with a `)` of their own
 
 
 class _Scan:
@@ -100,10 +90,11 @@ class _Scan:
     def __init__(self, command: str, names: Container[str]) -> None:
         self.command = command
         self.names = names
-        self.slots: list[Slot] = []
+        self.placeholders: list[Placeholder] = []
         self.stack = [_Frame("command")]
         # Here-documents: delimiter, is raw, strips tabs, place.
         self.pending: list[tuple[str, bool, bool, int]] = []
+        # A `)` may have ended a pattern of `case` and not the `$(`: what follows may be in the one or the other command.
         self.is_lost = False
         self.limit = len(command)
 
@@ -143,8 +134,8 @@ class _Scan:
         text, frame = self.command, self.stack[-1]
         if text[at] == "\\":
             return self._backslash(at)
-        if slot := self._slot(at, frame.kind if frame.kind in ("double", "here") else "word"):
-            return slot.end
+        if placeholder := self._placeholder(at, frame.kind if frame.kind in ("double", "here") else "word"):
+            return placeholder.end
         if text[at] == "`":
             return self._backtick(at)
         if text[at] != "$":
@@ -164,10 +155,10 @@ class _Scan:
         if kind in ("double", "here") and self._match(at + 1):
             self._say("\\")
             return at + 1  # it is literal in front of a brace
-        if slot := self._slot(at + 1, "word"):
-            hint = f"write \\\\{{{slot.name}}} for a backslash and the value"
-            slot.restrict(NEVER, "follows a backslash", hint)
-            return slot.end
+        if placeholder := self._placeholder(at + 1, "word"):
+            hint = f"write \\\\{{{placeholder.name}}} for a backslash and the value"
+            placeholder.restrict(NEVER, "follows a backslash", hint)
+            return placeholder.end
         if self.command[at + 1 : at + 2] != "\n":
             self._say(self.command[at + 1 : at + 2])
         return at + 2
@@ -237,8 +228,8 @@ class _Scan:
         while at < self.limit:
             if self.command[at] == "'":
                 return at + 1
-            if slot := self._slot(at, place):
-                at = slot.end
+            if placeholder := self._placeholder(at, place):
+                at = placeholder.end
             elif place == "ansi" and self.command[at] == "\\" and not self._match(at + 1):
                 at += 2
             else:
@@ -283,7 +274,7 @@ class _Scan:
         if text.startswith("<<<", at):
             frame.words.append("<<<")
             return at + 3
-        if opening := _HERE_DOCUMENT.match(text, at):
+        if opening := HERE_DOCUMENT.match(text, at):
             delimiter = re.sub(r"['\"\\]", "", opening[2])
             self.pending.append((delimiter, delimiter != opening[2], bool(opening[1]), at))
             self._refuse_in_delimiter(opening.start(2), opening.end())
@@ -292,8 +283,8 @@ class _Scan:
 
     def _refuse_in_delimiter(self, start: int, end: int) -> None:
         for at in range(start, end):
-            if slot := self._slot(at, "word"):
-                slot.restrict(NEVER, "is in the end mark of a here-document", "write another word")
+            if placeholder := self._placeholder(at, "word"):
+                placeholder.restrict(NEVER, "is in the end mark of a here-document", "write another word")
 
     def _here_documents(self, at: int) -> int:
         """Read the bodies that begin behind the line that is complete."""
@@ -309,110 +300,112 @@ class _Scan:
 
     def _body(self, start: int, end: int, is_raw: bool, how: tuple[str, bool, bool]) -> None:
         delimiter, strips, is_code = how
-        first = len(self.slots)
+        first = len(self.placeholders)
         if is_raw:
             for at in range(start, end):
-                self._slot(at, "raw")
+                self._placeholder(at, "raw")
         else:
             depth = len(self.stack)
             self.stack.append(_Frame("here"))
             self.read(start, end)
             del self.stack[depth:]
-        for slot in self.slots[first:]:
-            slot.is_here, slot.strips_tabs = True, strips
-            slot.delimiter = delimiter if self._could_end(slot, delimiter, strips) else None
+        for placeholder in self.placeholders[first:]:
+            placeholder.is_here, placeholder.strips_tabs = True, strips
+            placeholder.delimiter = delimiter if self._could_end(placeholder, delimiter, strips) else None
             if is_code:
-                slot.restrict(BARE, "is in code that a here-document passes to a program", _AS_ARGUMENT)
+                placeholder.restrict(
+                    BARE, "is in code that a here-document passes to a program", _AS_ARGUMENT
+                )
 
-    def _could_end(self, slot: Slot, delimiter: str, strips: bool) -> bool:
+    def _could_end(self, placeholder: Placeholder, delimiter: str, strips: bool) -> bool:
         """Return whether a value could make the placeholder's line the last one of its here-document."""
-        start = self.command.rfind("\n", 0, slot.start) + 1
-        end = self.command.find("\n", slot.end)
+        start = self.command.rfind("\n", 0, placeholder.start) + 1
+        end = self.command.find("\n", placeholder.end)
         line = self.command[start : end if end >= 0 else None]
-        parts = _PLACEHOLDER.split(line.lstrip("\t") if strips else line)[::2]
+        parts = PLACEHOLDER.split(line.lstrip("\t") if strips else line)[::2]
         return re.fullmatch(".*".join(map(re.escape, parts)), delimiter) is not None
 
     def _is_read_as_code(self, at: int) -> bool:
         """Return whether a here-document is the input of an interpreter without a script, directly or by a pipe."""
         start, end = self.command.rfind("\n", 0, at) + 1, self.command.find("\n", at)
-        line = _REDIRECTION.sub(" ", self.command[start:end])
-        return any(_READS_CODE.search(" ".join(part.split())) for part in re.split(r"[|;&()]+", line))
+        line = REDIRECTION.sub(" ", self.command[start:end])
+        return any(READS_CODE.search(" ".join(part.split())) for part in re.split(r"[|;&()]+", line))
 
     def _match(self, at: int) -> re.Match[str] | None:
-        braces = _PLACEHOLDER.match(self.command, at, self.limit)
+        braces = PLACEHOLDER.match(self.command, at, self.limit)
         return braces if braces is not None and (braces[1] in self.names or braces[1] == ALL) else None
 
-    def _slot(self, at: int, place: str) -> Slot | None:
+    def _placeholder(self, at: int, place: str) -> Placeholder | None:
         """Return the placeholder that begins here, noted with its place, if there is one."""
         braces = self._match(at)
         if braces is None:
             return None
-        slot = Slot(braces[1], at, braces.end(), place)
-        slot.is_all = braces[1] not in self.names
-        slot.before, slot.after = self.command[:at], self.command[braces.end() :]
-        self._restrict_by_frames(slot)
-        self.slots.append(slot)
+        placeholder = Placeholder(braces[1], at, braces.end(), place)
+        placeholder.is_all = braces[1] not in self.names
+        placeholder.before, placeholder.after = self.command[:at], self.command[braces.end() :]
+        self._restrict_by_frames(placeholder)
+        self.placeholders.append(placeholder)
         if place != "raw":
             self._say(braces[0])
             for frame in takewhile(lambda inner: inner.kind != "here", reversed(self.stack)):
-                frame.slots.append(slot)
-        return slot
+                frame.placeholders.append(placeholder)
+        return placeholder
 
-    def _restrict_by_frames(self, slot: Slot) -> None:
-        by_variable = _AS_VARIABLE % slot.name
+    def _restrict_by_frames(self, placeholder: Placeholder) -> None:
+        by_variable = _AS_VARIABLE % placeholder.name
         if self.is_lost:
-            slot.restrict(PLAIN, "follows a `case` inside $( )", by_variable)
+            placeholder.restrict(PLAIN, "follows a `case` inside $( )", by_variable)
         for frame in reversed(self.stack):
             if frame.kind == "arithmetic":
                 why = "is in an arithmetic expression, where only numbers are read"
-                slot.restrict(NUMBER, why, by_variable)
+                placeholder.restrict(NUMBER, why, by_variable)
             elif frame.kind == "parameter":
-                slot.restrict(PLAIN, "is inside ${ }", by_variable)
+                placeholder.restrict(PLAIN, "is inside ${ }", by_variable)
             elif frame.kind in ("command", "here"):
                 break
         if any(frame.closes == "`" for frame in self.stack):
-            slot.restrict(PLAIN, "is inside backticks", "write $( ) in place of the backticks")
+            placeholder.restrict(PLAIN, "is inside backticks", "write $( ) in place of the backticks")
 
     def _end_word(self, frame: _Frame) -> None:
         if frame.text is None:
             return
-        for slot in frame.slots:
-            self._judge(slot, frame)
+        for placeholder in frame.placeholders:
+            self._judge(placeholder, frame)
         frame.has_case |= frame.text == "case"
         frame.words.append(frame.text)
-        frame.own += frame.slots
-        frame.text, frame.slots = None, []
+        frame.own += frame.placeholders
+        frame.text, frame.placeholders = None, []
 
     def _end_command(self, frame: _Frame, *, is_pipe: bool = False) -> None:
         self._end_word(frame)
-        if frame.piped and _READS_CODE.fullmatch(" ".join(frame.words)):
-            for slot in frame.piped:
-                slot.restrict(PLAIN, "is piped into an interpreter as code", _AS_ARGUMENT)
+        if frame.piped and READS_CODE.fullmatch(" ".join(frame.words)):
+            for placeholder in frame.piped:
+                placeholder.restrict(PLAIN, "is piped into an interpreter as code", _AS_ARGUMENT)
         frame.piped = [*frame.piped, *frame.own] if is_pipe else []
         frame.words, frame.own = [], []
 
-    def _judge(self, slot: Slot, frame: _Frame) -> None:
+    def _judge(self, placeholder: Placeholder, frame: _Frame) -> None:
         """Restrict a placeholder in a word that is read as code."""
         before, word = " ".join(frame.words), frame.text or ""
-        placeholder = f"{{{slot.name}}}"
-        is_alone, is_of_all = word == placeholder, slot.is_all and placeholder in word
+        written = f"{{{placeholder.name}}}"
+        is_alone, is_of_all = word == written, placeholder.is_all and written in word
         if (
-            _PYTHON_CODE.search(before)
-            or _OTHER_CODE.search(before)
-            or (_FILTER.search(before) and not is_alone)
+            PYTHON_CODE.search(before)
+            or OTHER_CODE.search(before)
+            or (FILTER_CODE.search(before) and not is_alone)
         ):
-            slot.restrict(BARE, "is in code", _AS_ARGUMENT)
+            placeholder.restrict(BARE, "is in code", _AS_ARGUMENT)
         elif (
-            _SHELL_CODE.search(before)
+            SHELL_CODE.search(before)
             or word.startswith("--wrap=")
             or re.match(r"\w+\[", word)
-            or (before.endswith(" <<<") and _READS_CODE.search(before.removesuffix(" <<<")))
+            or (before.endswith(" <<<") and READS_CODE.search(before.removesuffix(" <<<")))
         ):
-            slot.restrict(PLAIN, "is in code that a shell reads once more", _AS_ARGUMENT)
-        elif is_of_all and slot.place == "word" and not is_alone:
-            slot.restrict(NEVER, "is a part of a word", f"write {{{ALL}}} as a word of its own")
-        elif is_of_all and is_alone and slot.place != "word":
-            slot.restrict(NEVER, ONE_WORD, f"write {{{ALL}}} without them")
+            placeholder.restrict(PLAIN, "is in code that a shell reads once more", _AS_ARGUMENT)
+        elif is_of_all and placeholder.place == "word" and not is_alone:
+            placeholder.restrict(NEVER, "is a part of a word", f"write {{{ALL}}} as a word of its own")
+        elif is_of_all and is_alone and placeholder.place != "word":
+            placeholder.restrict(NEVER, ONE_WORD, f"write {{{ALL}}} without them")
 
 
 _OPENINGS = (
