@@ -32,6 +32,7 @@ from .code_snapshot import take_snapshot
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
 from .run_settings import code_directory_of, names_of_objectives, new_store
+from .snapshot import ManagerSnapshot
 from .start_facts import function_files
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def create_experiment(
         now = clock()
         # As if users had added these trials: they are committed, and a resumed manager does not add them again.
         accepted = [recorded(event) for event in _first_events(config, warm_start, now)]
-        store, config = new_store(folder, config, now, {"accepted": accepted})
+        store, config = new_store(folder, config, now, ManagerSnapshot(accepted=accepted))
     except BaseException:
         folder.remove()
         raise

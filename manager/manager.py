@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import cast
 
 from ..config import ExperimentConfig
 from ..executors import RunSetup, TrialExecutor
@@ -28,6 +29,7 @@ from ..store import ExperimentFolder, Mirror, NotWritableError, Store, StoreErro
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .hooks import Hooks, PlainExperiment, experiment_row
 from .run_settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
+from .snapshot import ManagerSnapshot
 from .standby import StandbyDispatcher
 from .start_facts import start_facts
 from .timers import ExperimentTimers
@@ -129,7 +131,9 @@ class Manager:
             self.folder.path, self.store, self.executor, self.hooks, self.now, self._observers
         )
         setup = self._dispatcher_setup()
-        self._dispatcher = Dispatcher(setup, self.store, lambda: self.config.search_space, loop.hear)
+        self._dispatcher = Dispatcher(
+            setup, self.store, lambda: self.config.search_space, loop.take_dispatcher_events
+        )
         self._opening = asyncio.create_task(self._open(loop))
 
     async def close(self) -> None:
@@ -228,6 +232,7 @@ class Manager:
         finally:
             await starting
         snapshot = self.store.experiment().snapshot or {}
+        own = cast("ManagerSnapshot", snapshot)
         runner = self._restored_runner(Ledger(totals), snapshot)
         timers = ExperimentTimers(
             runner=runner,
@@ -237,13 +242,13 @@ class Manager:
             grace=self.config.kill_grace,
             post=loop.post,
         )
-        loop.open(runner, self._dispatcher, timers, snapshot, self._event_log(runner, totals, snapshot))
-        loop.put_first(self._first_of_all(runner, snapshot))
+        loop.open(runner, self._dispatcher, timers, own, self._event_log(runner, totals, snapshot))
+        loop.put_first(self._first_of_all(runner, own))
         if not self._is_ending:
             self.executor.prepare(runner.next_agents())
         if self._dispatcher.is_new:
             loop.send_first(self._dispatcher.initialize())
-        await self._take_up(runner, loop)
+        await self._resume_attempts(runner, loop)
         loop.schedule_if_due()
         if not self._is_ending:
             loop.start_task(self._note_start())  # at last: git takes the processor from what starts
@@ -283,7 +288,7 @@ class Manager:
         log.begin(runner, totals, snapshot, self.now())
         return log
 
-    def _first_of_all(self, runner: TrialRunner, snapshot: JsonObject) -> list[Event]:
+    def _first_of_all(self, runner: TrialRunner, snapshot: ManagerSnapshot) -> list[Event]:
         """Return what happens first: what earlier managers left, what callers add, what the stopper decides."""
         return [
             *map(event_of, snapshot.get("accepted", [])),
@@ -308,7 +313,7 @@ class Manager:
             for number, code, payload in replies
         ]
 
-    async def _take_up(self, runner: TrialRunner, loop: TurnLoop) -> None:
+    async def _resume_attempts(self, runner: TrialRunner, loop: TurnLoop) -> None:
         """Find the attempts that were running; repeat what an earlier manager may not have done."""
         for copy in runner.copies():
             loop.perform(copy)

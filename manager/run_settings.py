@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig, RayConfig
-from ..protocol import JsonObject, Objective, main_objective
+from ..protocol import Objective, main_objective
 from ..runner import ExperimentStatus, FailureKind, Limits, Repeats, Request, Retries
 from ..trial_agent import Keeping, RunSpec, usable_cpus
 
 if TYPE_CHECKING:
     from ..store import ExperimentFolder, Store
+    from .snapshot import ManagerSnapshot
 
 
 def new_store(
-    folder: ExperimentFolder, config: ExperimentConfig, now: float, snapshot: JsonObject | None = None
+    folder: ExperimentFolder, config: ExperimentConfig, now: float, snapshot: ManagerSnapshot | None = None
 ) -> tuple[Store, ExperimentConfig]:
     """Make the store of a new experiment; return it with the configuration in it, which has a seed."""
     from ..store import ExperimentRow, Store  # `pitchpipe validate` needs no database
@@ -34,7 +35,7 @@ def new_store(
         config=config.canonical(),
         token=secrets.token_hex(16),
         created=now,
-        snapshot=snapshot,
+        snapshot=None if snapshot is None else {**snapshot},
     )
     return Store.create(folder.database, row, names_of_objectives(config)), config
 

@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from ..executors import Cursors, ExecutorError, Tasks, TrialExecutor
-from ..protocol import Json, JsonObject
+from ..protocol import Json
 from ..runner import (
     AttemptEnded,
     CopyCheckpoint,
@@ -45,6 +45,7 @@ from ..store import NotWritableError, RecordRow, SavedState, Store, StoreError, 
 from .disk_space import DiskSpaceGuard
 from .dispatcher_link import REPLIES, Command, Dispatcher
 from .hooks import Hooks
+from .snapshot import ManagerSnapshot
 from .timers import ExperimentTimers
 
 _log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class TurnLoop:
         self._last_reply: int | None = None  # the last reply that was handled; None: all were
         self._is_scheduled = False
         self._is_closing = False
-        self._is_sound = True  # what the runner knows is in the store, or will be
+        self._runner_may_be_written = True  # what the runner knows is in the store, or will be
         self._tasks = Tasks(self._fail)
         self._dispatcher: Dispatcher
         self._timers: ExperimentTimers
@@ -108,7 +109,7 @@ class TurnLoop:
         runner: TrialRunner,
         dispatcher: Dispatcher,
         timers: ExperimentTimers,
-        snapshot: Mapping[str, Json],
+        snapshot: ManagerSnapshot,
         event_log: EventLog | None = None,
     ) -> None:
         """Begin to take turns."""
@@ -134,7 +135,7 @@ class TurnLoop:
     @property
     def may_write_end(self) -> bool:
         """Whether the runner's state may be written; if not, the last turn that was written is the end."""
-        return self._is_sound and not self.disk_space.is_awaited
+        return self._runner_may_be_written and not self.disk_space.is_awaited
 
     def commit_last(self) -> None:
         """Commit the last replies of the dispatcher, which are not handled any more."""
@@ -155,7 +156,7 @@ class TurnLoop:
         if self.runner is not None:
             self._schedule()
 
-    def hear(self, events: Sequence[Event]) -> None:
+    def take_dispatcher_events(self, events: Sequence[Event]) -> None:
         """Take in events of the dispatcher; an empty call says that it has read or done what others may wait for."""
         if events:
             self.post(events)
@@ -212,7 +213,7 @@ class TurnLoop:
             act()
         except Exception as error:  # noqa: BLE001
             # What the runner knows may be wrong: stop acting, and let `run` raise it.
-            self._is_sound = False
+            self._runner_may_be_written = False
             self._fail(error)
 
     def settle(self) -> TrialRunner:
@@ -380,7 +381,7 @@ class TurnLoop:
         try:
             self._write(self._tick(commands, replies, checkpoints))
         except StoreError:
-            self._is_sound = False
+            self._runner_may_be_written = False
             raise
 
     def _tick(
@@ -409,14 +410,14 @@ class TurnLoop:
                 self._dispatcher.prune_checkpoints()
 
     def _snapshot(self, runner: TrialRunner, accepted: Sequence[RecordedEvent]) -> str:
-        snapshot: JsonObject = {**runner.snapshot()}
+        own: ManagerSnapshot = {}
         if self._last_reply is not None:
-            snapshot["heard"] = self._last_reply
+            own["heard"] = self._last_reply
         if accepted:
-            snapshot["accepted"] = accepted
+            own["accepted"] = accepted
         if self._event_log is not None:
-            snapshot["recorded"] = self._event_log.size
-        return orjson.dumps(snapshot, option=orjson.OPT_NON_STR_KEYS).decode()
+            own["recorded"] = self._event_log.size
+        return orjson.dumps({**runner.snapshot(), **own}, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def _read_code_note(folder: Path) -> str:

@@ -94,7 +94,7 @@ class _Scan:
         self.stack = [_Frame("command")]
         # Here-documents: delimiter, is raw, strips tabs, place.
         self.pending: list[tuple[str, bool, bool, int]] = []
-        # A `)` may have ended a pattern of `case` and not the `$(`: what follows may be in the one or the other command.
+        # A `)` may have ended a pattern of `case` and not the `$(`: what follows may be in either command.
         self.is_lost = False
         self.limit = len(command)
 
