@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ..protocol import (
+    EXPECTED_GAIN,
+    NO_GAIN,
     STARTING_POINTS,
     Config,
     Json,
@@ -35,7 +37,7 @@ class StopRule(Checkpointed):
     >>> rule.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
     >>> rule.import_data([{"parameter": {"x": x / 5}, "value": 0.3} for x in range(5)])
     >>> rule.why_stop()
-    'expected gain 0 is below the noise 0 after 5 trials'
+    'no further gain is expected after 5 trials'
     """
 
     KEPT: ClassVar = ("_space", "_results", "_reported")
@@ -125,5 +127,8 @@ class StopRule(Checkpointed):
         )
         if outlook.gain > 0 and outlook.gain >= least:
             return ""
+        after = f"after {count} {self._nouns[count > 1]}"
+        if outlook.gain <= 0:
+            return f"{NO_GAIN} {after}"
         named = f"the noise {least:.3g}" if self._below == "noise" else f"{least:.12g}"
-        return f"expected gain {outlook.gain:.3g} is below {named} after {count} {self._nouns[count > 1]}"
+        return f"{EXPECTED_GAIN}{outlook.gain:.3g} is below {named} {after}"

@@ -7,7 +7,7 @@ from .lazy import lazy_names
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from .codec import dumps, loads
-    from .errors import CHECKPOINT_GONE, LED_TO, JsonError, MetricError, ProtocolError
+    from .errors import JsonError, MetricError, ProtocolError
     from .frames import (
         MAX_LENGTH,
         OWN_COMMANDS,
@@ -61,6 +61,19 @@ if TYPE_CHECKING:
         with_family_end,
         with_parameters,
         with_pause_at_budget,
+    )
+    from .shared_texts import (
+        CANNOT_RUN,
+        CHECKPOINT_GONE,
+        EXPECTED_GAIN,
+        LED_TO,
+        NO_COMMAND,
+        NO_GAIN,
+        NOT_EXECUTABLE,
+        NOT_FOUND,
+        NOT_STARTED,
+        NOT_UNDERSTOOD,
+        OVER_LIMIT,
     )
     from .sizes import size_text
 else:

@@ -1,14 +1,6 @@
-"""Errors in what crosses the pipe, and the texts by which a failed attempt names its cause to another process."""
+"""Errors in what crosses the pipe."""
 
 from __future__ import annotations
-
-# The attempt was to start from a checkpoint that no longer exists.
-CHECKPOINT_GONE = "its checkpoint is gone"
-# What Python writes between two tracebacks if the first exception led to the second one.
-LED_TO = (
-    "During handling of the above exception, another exception occurred:",
-    "The above exception was the direct cause of the following exception:",
-)
 
 
 class ProtocolError(ValueError):

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from reprlib import repr as short_repr
 from typing import Any
 
-from ..protocol import CHECKPOINT_GONE, LED_TO, MetricError, cut, loads, metric_value, names_of
+from ..protocol import (
+    CHECKPOINT_GONE,
+    LED_TO,
+    NOT_STARTED,
+    OVER_LIMIT,
+    MetricError,
+    cut,
+    loads,
+    metric_value,
+    names_of,
+)
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
@@ -76,8 +86,8 @@ def _bad_report(message: str) -> Verdict:
 def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
     """Return how a trial continues after an attempt: an earlier verdict counts, else its exit and its reports decide.
 
-    A final result counts, unless the script itself says that it has failed, by its exit code or an invalid report, or
-    a user has killed the trial: it counts if the trial is cut off later, for whatever reason.
+    A final result counts, even if the trial is cut off afterwards. It does not count if a user has killed the trial, or
+    if the script says that it has failed, by its exit code or an invalid report.
     """
     verdict = trial.verdict
     ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
@@ -142,19 +152,12 @@ _OUT_OF_MEMORY = re.compile(
     r"|\bOOM when |(cannot|can't) allocate memory|std::bad_alloc)",
     re.IGNORECASE,
 )
-_OVER_LIMIT = re.compile(r"used .+, more than the limit of ")
+_OVER_LIMIT = re.compile(rf"used .+, {OVER_LIMIT} ")
 # The exit code of a shell whose command was ended by a signal is 128 + the signal.
 _BY_SHELL = {
     128 + number: number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM)
 }
 
-_NOT_STARTED = (
-    "command not found: ",
-    "cannot run ",
-    "cannot understand the command ",
-    "not executable: ",
-    "the command is empty",
-)
 _TRACEBACK = "Traceback (most recent call last)"
 _LONGEST_EXCEPTION = 300  # characters
 # An exception by its name, and one that is only recognised after a traceback.
@@ -250,7 +253,7 @@ def _exception_text(error: str | None) -> str:
 
 def _says_enough(last: str, error: str) -> bool:
     """Return whether the last line ends a traceback, or says why a command could not be started."""
-    if last.startswith(_NOT_STARTED):
+    if last.startswith(NOT_STARTED):
         return True
     return bool(_EXCEPTION.match(last) or (_TRACEBACK in error and _NAMED.match(last)))
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import orjson
 
-from ..protocol import LED_TO, size_text
+from ..protocol import LED_TO, OVER_LIMIT, size_text
 from ..sdk import TRACEBACK, LineFile, code_digest, file_digest, merged_code, noted_refusal, shortened
 from . import environ
 from .agent_events import Ended, Event, Outbox, Report, Saved, SpoolProblem, Started
@@ -251,7 +251,7 @@ class CommandTrial:
         # Forked workers share pages: count these once before the trial is killed for them.
         if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
             sizes = [size_text(size, is_memory=True) for size in (used, limit)]
-            self._over_limit = f"used {sizes[0]}, more than the limit of {sizes[1]}"
+            self._over_limit = f"used {sizes[0]}, {OVER_LIMIT} {sizes[1]}"
             self._requested_graces.append(0.0)
 
     def _kill_if_asked(self, tree: ProcessTree) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+from ..protocol import CANNOT_RUN, NO_COMMAND, NOT_EXECUTABLE, NOT_FOUND, NOT_UNDERSTOOD
 from ..sdk import MachineError, is_of_machine, is_there
 
 _SHELL_CHARACTERS = frozenset("|&;<>()$`\\*?[]{}~#!\n")
@@ -76,9 +77,9 @@ def arguments_of(
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise StartError(f"cannot understand the command ({error}): {command}", 2) from error
+        raise StartError(f"{NOT_UNDERSTOOD}({error}): {command}", 2) from error
     if not words:
-        raise StartError("the command is empty", 127)
+        raise StartError(NO_COMMAND, 127)
     return [_find(words[0], directory, environment), *words[1:]]
 
 
@@ -93,8 +94,8 @@ def _find(program: str, directory: str, environment: Mapping[str, str]) -> str:
         if os.access(file, os.X_OK):
             return file
     if files:
-        raise StartError(f"not executable: {program} (chmod +x it, or name its interpreter)", 126)
-    raise StartError(f"command not found: {program}", 127)
+        raise StartError(f"{NOT_EXECUTABLE}{program} (chmod +x it, or name its interpreter)", 126)
+    raise StartError(f"{NOT_FOUND}{program}", 127)
 
 
 def _shell() -> str:
@@ -120,8 +121,8 @@ def start_program(arguments: list[str], **options: Any) -> subprocess.Popen[byte
             raise MachineError.of(error, arguments[0]) from error
         if isinstance(error, FileNotFoundError):
             why = "the interpreter named in its first line does not exist"
-            raise StartError(f"cannot run {arguments[0]}: {why}", 127) from error
-        raise StartError(f"cannot run {arguments[0]}: {error.strerror}", 126) from error
+            raise StartError(f"{CANNOT_RUN}{arguments[0]}: {why}", 127) from error
+        raise StartError(f"{CANNOT_RUN}{arguments[0]}: {error.strerror}", 126) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...protocol import JsonObject
+from ...protocol import EXPECTED_GAIN, NO_GAIN, JsonObject
 from ...store.reading import ExperimentView, Summary
 from ...telling import length_text
 from ..failures import FAILED, Failure
@@ -124,7 +124,7 @@ def _prepare(
     status, again = summary.status, command_for(folder, "resume", options_to_extend(folder))
     if status == "DONE" and not extend and not extension.changes():
         hint = f"; to extend it: {again}"
-        if config.get("stopWhen") and summary.reason.startswith("expected gain"):
+        if config.get("stopWhen") and summary.reason.startswith((EXPECTED_GAIN, NO_GAIN)):
             hint = f"; stop_when would end it again: start another with warm_start: [{folder.experiment_id}]"
         raise Failure(f"experiment {folder.experiment_id} is DONE: there is nothing to continue{hint}")
     if extend and not extension.changes():
