@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..plugins import loss_sign, one_of
-from ..protocol import Config, main_objective, objectives_of
-from .base import Assessor, AssessResult, GainReader, counted
+from ..protocol import Config, counted, main_objective, objectives_of, rounded
+from .base import Assessor, AssessResult, GainReader
 from .halving import Rung, levels, why_stopped
 
 _LIMIT = 12  # trials that ended without a final result, before a good one is left to run to its end
@@ -242,7 +242,7 @@ class AutoAssessor(Assessor):
             return None
         return (
             f"{self._reader.shown(gain)} after {counted(_STAGES[stage], 'result')} cannot become the best,"
-            f" {self._reader.shown(self._best)}: finished trials changed by at most {change:.6g} from there"
+            f" {self._reader.shown(self._best)}: finished trials changed by at most {rounded(change)} from there"
         )
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ..plugins import CheckpointFolder
-from ..protocol import metric_value
+from ..protocol import metric_value, rounded
 
 
 class AssessResult(Enum):
@@ -73,15 +73,6 @@ def gain_of(value: Any, sign: float, name: str = "default") -> float:
     return -math.inf if math.isnan(gain) else gain
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "result"), counted(2, "result")
-    ('1 result', '2 results')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 class GainReader:
     """Reads the gain in reports of the objective `name`; `sign` is 1 to maximize, -1 to minimize."""
 
@@ -98,7 +89,7 @@ class GainReader:
 
     def shown(self, gain: float) -> str:
         """Return a gain as the reported value."""
-        return "no number" if gain == -math.inf else f"{self._sign * gain + 0.0:.6g}"
+        return "no number" if gain == -math.inf else rounded(self._sign * gain + 0.0)
 
 
 class Gains:

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, loss_sign, number
-from .base import Assessor, AssessResult, counted, gain_of
+from ..protocol import counted, rounded
+from .base import Assessor, AssessResult, gain_of
 
 _MOST_POINTS = 64  # of a curve are fitted; a longer one is thinned out evenly
 _FLOOR = 3e-4  # noise that is assumed, as a share of the range of the curve
@@ -93,7 +94,7 @@ class CurvefittingAssessor(Assessor):
         """Return why a curve is not good enough, or None."""
         best, sign, count = self._best, self._sign, len(gains)
         bound = best - (1 - self._threshold) * abs(best)
-        shown_bound = f"{sign * bound:.6g} ({self._threshold:g} of the best, {sign * best:.6g})"
+        shown_bound = f"{rounded(sign * bound)} ({self._threshold:g} of the best, {rounded(sign * best)})"
         if bool((gains == -math.inf).all()):
             return f"no number in {counted(count, 'result')}, while {shown_bound} is asked for"
         prediction = extrapolate(gains, self._epoch_num)

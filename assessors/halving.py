@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..plugins import integer, loss_sign, number, synonym
-from ..protocol import Config, objectives_of
-from .base import Assessor, AssessResult, GainReader, Gains, counted
+from ..protocol import Config, counted, objectives_of
+from .base import Assessor, AssessResult, GainReader, Gains
 from .outcomes import OutcomeReader, Standing
 
 _ENDLESS = 2**40  # results; without max_t there are rungs up to here

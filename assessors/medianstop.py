@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..plugins import integer, loss_sign
-from ..protocol import Config, metric_value, objectives_of
-from .base import Assessor, AssessResult, Gains, counted
+from ..protocol import Config, counted, metric_value, objectives_of, rounded
+from .base import Assessor, AssessResult, Gains
 from .outcomes import MedianRanks, OutcomeCurve
 
 
@@ -117,7 +117,7 @@ class _Medians:
     def explained(self, averages: Gains, best: float) -> str:
         """Return why a trial is worse than the median."""
         median = averages.median
-        shown = [f"{self._sign * value + 0.0:.6g}" for value in (best, median)]
+        shown = [rounded(self._sign * value + 0.0) for value in (best, median)]
         if shown[0] == shown[1]:
             shown = [repr(self._sign * value) for value in (best, median)]
         if math.isinf(best):

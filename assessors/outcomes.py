@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..numerics import Fronts, crowding_distances
-from ..protocol import MetricError, Objective, main_objective, metric_value
-from .base import counted
+from ..protocol import MetricError, Objective, counted, main_objective, metric_value, rounded
 
 _LARGEST = 1e150  # differences of losses stay finite
 
@@ -70,7 +69,9 @@ class OutcomeReader:
         if outcome.violation == math.inf:
             return "no finite number"
         pairs = zip(self.goals, outcome.losses, strict=True)
-        text = ", ".join(f"{goal.name} {goal.sign * loss + 0.0:.6g}" for goal, loss in pairs if loss == loss)
+        text = ", ".join(
+            f"{goal.name} {rounded(goal.sign * loss + 0.0)}" for goal, loss in pairs if loss == loss
+        )
         return text + " (a limit is broken)" * (outcome.violation > 0)
 
     def _latest(self, history: Sequence[Any], place: int, name: str) -> float | None:

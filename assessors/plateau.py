@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..plugins import as_json, integer, loss_sign, number, optional_mapping
-from ..protocol import Config, Json
-from .base import Assessor, AssessResult, counted, gain_of
+from ..protocol import Config, Json, counted, rounded
+from .base import Assessor, AssessResult, gain_of
 from .registry import REGISTRY
 
 
@@ -51,7 +51,7 @@ class PlateauAssessor(Assessor):
         still = count - state.since
         if count < self._start_step or still < self._patience:
             return AssessResult.Good
-        best = "NaN" if state.best == float("-inf") else f"{self._sign * state.best + 0.0:.6g}"
+        best = "NaN" if state.best == float("-inf") else rounded(self._sign * state.best + 0.0)
         self.reason = f"no better than {best} for the last {still} of {counted(count, 'result')}"
         return AssessResult.Bad
 

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..plugins import integer, loss_sign, number
-from ..protocol import metric_value
-from .base import Assessor, AssessResult, counted
+from ..protocol import counted, metric_value, rounded
+from .base import Assessor, AssessResult
 
 
 class ThresholdAssessor(Assessor):
@@ -55,8 +55,8 @@ class ThresholdAssessor(Assessor):
 
     def _fault(self, value: float) -> str:
         if value < self._lower:
-            return f"{value:.6g} is below {self._lower:.6g}"
+            return f"{rounded(value)} is below {rounded(self._lower)}"
         if value > self._upper:
-            return f"{value:.6g} is above {self._upper:.6g}"
-        bounds = [f"{bound:.6g}" for bound in (self._lower, self._upper) if not math.isinf(bound)]
+            return f"{rounded(value)} is above {rounded(self._upper)}"
+        bounds = [rounded(bound) for bound in (self._lower, self._upper) if not math.isinf(bound)]
         return f"NaN is not within {' and '.join(bounds)}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, ClassVar
 
-from ..protocol import CommandType, JsonError, VerdictMessage, dumps, loads, with_default
+from ..protocol import CommandType, JsonError, VerdictMessage, counted, dumps, loads, with_default
 from .checkpointing import Checkpointed
 from .errors import PluginFailed
 from .plugin import Plugin
@@ -97,9 +97,8 @@ class Judging(Checkpointed):
         if given:
             return str(given)
         verdict = "bad" if command is CommandType.KillTrialJob else "to be paused"
-        count = len(history.values)
-        counted = "1 result" if count == 1 else f"{count} results"
-        return f"{type(self.plugin.instance).__name__} found it {verdict} after {counted}"
+        results = counted(len(history.values), "result")
+        return f"{type(self.plugin.instance).__name__} found it {verdict} after {results}"
 
     def _forget_reason(self) -> None:
         """Unset `reason`: an earlier one is of another verdict."""

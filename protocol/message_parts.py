@@ -1,4 +1,4 @@
-"""The parts of messages to users: values, cut where they are long, and the paths of values."""
+"""The parts of messages to users: values, cut where they are long, numbers, counts, and the paths of values."""
 
 from __future__ import annotations
 
@@ -26,6 +26,24 @@ def cut(text: str, longest: int) -> str:
     ('abc', 'abc...')
     """
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def rounded(number: float) -> str:
+    """Return a number in at most six significant digits.
+
+    >>> rounded(0.123456789), rounded(64.0), rounded(1e-7)
+    ('0.123457', '64', '1e-07')
+    """
+    return f"{number:.6g}"
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a number and its noun.
+
+    >>> counted(1, "trial"), counted(12000, "trial"), counted(2, "family", "families")
+    ('1 trial', '12,000 trials', '2 families')
+    """
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
 def brief_json(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
+    from ..protocol import counted
     from .best_lines import (
         best_result_text,
         closeness_lines,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     )
     from .words import (
         STATUS_WORDS,
-        counted,
         counts_text,
         duration_text,
         escaped,

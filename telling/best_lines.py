@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..numerics import knee_of
-from ..protocol import objectives_of
+from ..protocol import counted, objectives_of
 from ..runner import ExperimentStatus, TrialStatus
 from ..store.reading import (
     ABSENT,
@@ -20,7 +20,7 @@ from ..store.reading import (
     TrialRow,
 )
 from .trial_story import repeats_text, values_text, who_text
-from .words import STATUS_WORDS, counted, nouns, number_text, results_text
+from .words import STATUS_WORDS, nouns, number_text, results_text
 
 
 def best_result_text(best: float | Mapping[str, float] | None, front: int) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
-from ..protocol import JsonObject
+from ..protocol import JsonObject, counted
 from ..runner import FailureKind, Trial, last_line, signal_name
 from ..store.reading import FailureGroup, FailureRegion, TrialDetail
-from .words import counted, number_text, option_text
+from .words import number_text, option_text
 
 _MAX_LINES = 3
 # The head of a traceback, the marks under the part of a line that failed, and empty lines say nothing in an excerpt.

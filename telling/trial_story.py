@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ..protocol import constraint_limits
+from ..protocol import constraint_limits, counted
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, FamilyRow, Repeats, TrialColumn, TrialDetail, TrialRow
 from .failed_trials import FailedTrial, ending_beside
 from .words import (
-    counted,
     duration_text,
     moment_text,
     nouns,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ..protocol import rounded
 from ..runner import ExperimentStatus
 from ..store.reading import flat
 
@@ -116,7 +117,7 @@ def number_text(value: object) -> str:
     >>> number_text(0.123456789), number_text(64), number_text(1e-7), number_text("relu"), number_text([True, None])
     ('0.123457', '64', '1e-07', 'relu', '[true, null]')
     """
-    return f"{value:.6g}" if isinstance(value, float) else option_text(value)
+    return rounded(value) if isinstance(value, float) else option_text(value)
 
 
 def margin_text(value: object, margin: float | None) -> str:
@@ -153,19 +154,10 @@ def result_text(value: object) -> str:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.6g}")
+        return float(rounded(value))
     if isinstance(value, dict):
         return {key: _rounded(inner) for key, inner in value.items()}
     return [_rounded(inner) for inner in value] if isinstance(value, list) else value
-
-
-def counted(count: int, one: str, several: str = "") -> str:
-    """Return a number and its noun.
-
-    >>> counted(1, "trial"), counted(12000, "trial"), counted(2, "family", "families")
-    ('1 trial', '12,000 trials', '2 families')
-    """
-    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
 def nouns(repeats: int) -> tuple[str, str]:
@@ -269,7 +261,7 @@ def parameters_text(parameters: object) -> str:
 
 
 def _word(text: str, end: str = " ") -> str:
-    """Return a text such that it can be told where it ends among others."""
+    """Return a text, delimited so that its end is visible on a line."""
     return (
         escaped(json.dumps(text, ensure_ascii=False)) if end in text or _SPACE.search(text) else visible(text)
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, number
-from ..protocol import Parameters
+from ..protocol import Parameters, rounded
 from .base import Member, ScheduledTuner, ready
 from .hyperband import bracket_plan, halvings
 
@@ -218,7 +218,9 @@ class DEHBTuner(ScheduledTuner[_Challenger]):
         for member in ranked:
             if member not in best:
                 places, count = bracket.sizes[bracket.rung], len(ranked)
-                self._end(member, f"{self._sign * member.loss:.6g} is not among the best {places} of {count}")
+                self._end(
+                    member, f"{rounded(self._sign * member.loss)} is not among the best {places} of {count}"
+                )
         for member in best:
             member.level = bracket.levels[bracket.rung]
             member.target_index = self._populations[member.level].next_target()

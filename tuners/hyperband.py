@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 from ..plugins import integer, one_of
+from ..protocol import rounded
 from .base import Member, ScheduledTuner
 from .tuner import NoMoreTrialError
 
@@ -153,4 +154,4 @@ class HyperbandTuner(ScheduledTuner[Member]):
             if member not in bracket.members:
                 place = f"rung {bracket.rung - 1} of bracket {bracket.number}"
                 rank = f"not among the best {places} of {len(ranked)} in {place}"
-                self._end(member, f"{self._sign * member.loss:.6g} is {rank}")
+                self._end(member, f"{rounded(self._sign * member.loss)} is {rank}")
