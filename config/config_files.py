@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..protocol import Path, format_path
+from ..protocol import JsonPath, format_path
 from .problems import ConfigError, ConfigProblem, Finding, fold
 from .source import Source, parse_source, read_source
 
@@ -38,7 +38,7 @@ class ConfigFiles:
             dict.fromkeys(problems), key=lambda p: (p.file != main, p.file or "", p.line or 0, p.column or 0)
         )
 
-    def named(self, path: Path) -> str:
+    def named(self, path: JsonPath) -> str:
         """Return a path as the file writes it, with its line, for a sentence."""
         line = self._position(path, True)[1]
         return format_path(path) + (f" (line {line})" if line else "")
@@ -52,7 +52,7 @@ class ConfigFiles:
             file=file, line=line, column=column, path=finding.path, message=message, hint=finding.hint
         )
 
-    def _position(self, path: Path, at_key: bool) -> tuple[str | None, int | None, int | None]:
+    def _position(self, path: JsonPath, at_key: bool) -> tuple[str | None, int | None, int | None]:
         if self.space is not None and path[:1] == ("search_space",):
             return (self.space.file, *self.space.position(path[1:], at_key))
         if self.main is None:
@@ -97,7 +97,7 @@ def _set(source: Source, text: str) -> None:
     source.overridden[(*path, last)] = f"{_OPTION} {key}"
 
 
-def _entered(holder: Any, path: Path, step: str, text: str) -> tuple[Any, Path]:
+def _entered(holder: Any, path: JsonPath, step: str, text: str) -> tuple[Any, JsonPath]:
     """Return the value at a step and its path; make a mapping where there is nothing yet."""
     name = _spelled(holder, path, step, text)
     inner = holder[name] if isinstance(name, int) else holder.get(name)
@@ -109,7 +109,7 @@ def _entered(holder: Any, path: Path, step: str, text: str) -> tuple[Any, Path]:
     return inner, (*path, name)
 
 
-def _spelled(holder: Any, path: Path, step: str, text: str) -> Any:
+def _spelled(holder: Any, path: JsonPath, step: str, text: str) -> Any:
     """Return the key of a mapping, or the index of a list, that a step means."""
     if isinstance(holder, list):
         if step.isdecimal() and int(step) < len(holder):

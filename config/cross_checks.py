@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from ..protocol import Direction, JsonObject, Objective, Path, brief_json, format_path, main_objective
+from ..protocol import Direction, JsonObject, JsonPath, Objective, brief_json, format_path, main_objective
 from .draft import Draft
 from .problems import MISSING, Finding, did_you_mean
 from .root_fields import ConfigFields
@@ -18,7 +18,7 @@ _EXCLUDED = {"trial_cpu_number": "cpus_per_process", "trial_gpu_number": "gpus_p
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([\w-]+)\}")
 _SINGLE_QUOTED = re.compile("'[^']*'")  # often a program with braces of its own: awk '{print}'
 _LISTED = 10
-IGNORED: tuple[Path, ...] = (
+IGNORED: tuple[JsonPath, ...] = (
     ("nni_manager_ip",),
     ("shared_storage",),
     ("training_service", "reuse_mode"),
@@ -127,7 +127,7 @@ def _is_out_of_reach(objective: Objective) -> bool:
 def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     """Return where tuner, assessor and objectives name different directions."""
     findings = []
-    first: tuple[Path, str] | None = None
+    first: tuple[JsonPath, str] | None = None
     if "objectives" in draft.values and ("objectives",) in draft.origins and "objectives" not in draft.wrong:
         main = main_objective([objective.parsed() for objective in config.objectives])
         index = next((i for i, objective in enumerate(config.objectives) if objective.name == main.name), 0)
@@ -135,7 +135,7 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
         mode = section.class_args.get("optimize_mode") if section is not None else None
-        place: Path = (name, "class_args", "optimize_mode")
+        place: JsonPath = (name, "class_args", "optimize_mode")
         if mode in DIRECTIONS and first is not None and mode != first[1]:
             findings.append(Finding(path=place, message=f"{mode} contradicts {first[1]} of", also=first[0]))
         elif mode in DIRECTIONS:
@@ -304,7 +304,7 @@ def _names(space: Any) -> Iterator[str]:
             yield from _names(item)
 
 
-def warnings_about_ignored(config: ConfigFields, names: Mapping[Path, str]) -> Iterator[str]:
+def warnings_about_ignored(config: ConfigFields, names: Mapping[JsonPath, str]) -> Iterator[str]:
     """Yield a warning for each field that has no effect; `names` are those in the file."""
     local = config.training_service if isinstance(config.training_service, LocalConfig) else None
     gpus_per_process = None if config.resources is None else config.resources.gpus_per_process

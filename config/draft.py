@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..protocol import JsonObject, Path, brief_json, camel_case, foreign, scalar_item
+from ..protocol import JsonObject, JsonPath, brief_json, camel_case, foreign, scalar_item
 from .problems import MISSING, OTHER_NAMES, Finding, did_you_mean, fold, nearest, origin_of
 from .root_fields import ConfigFields, Form
 from .sections import (
@@ -43,19 +43,19 @@ class Draft:
     """
 
     values: JsonObject = field(default_factory=dict)
-    origins: dict[Path, Path] = field(default_factory=dict)
+    origins: dict[JsonPath, JsonPath] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     wrong: set[object] = field(default_factory=set)
-    meant: set[Path] = field(default_factory=set)
+    meant: set[JsonPath] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     stopped: bool = False
     form: Form = field(default_factory=Form)
 
-    def origin(self, path: Path) -> Path:
+    def origin(self, path: JsonPath) -> JsonPath:
         """Return the path as the user wrote it."""
         return origin_of(path, self.origins)
 
-    def add(self, path: Path, message: str, hint: str = "", at_key: bool = False) -> None:
+    def add(self, path: JsonPath, message: str, hint: str = "", at_key: bool = False) -> None:
         """Note a problem at a canonical path; the user's path is kept, so that later moves do not change it."""
         self.note(Finding(path=path, message=message, hint=hint, at_key=at_key))
 
@@ -110,7 +110,7 @@ def _settle(draft: Draft) -> None:
     _training_service(draft)
 
 
-def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[str]) -> JsonObject:
+def _section(draft: Draft, data: Mapping[Any, Any], at: JsonPath, fields: Iterable[str]) -> JsonObject:
     """Return `data` with canonical names; `at` is the canonical path of the section."""
     names = {fold(name): name for name in fields}
     origin = draft.origin(at)
@@ -134,7 +134,7 @@ def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[s
     return result
 
 
-def _unknown_hint(key: object, value: object, names: Mapping[str, str], at: Path) -> str:
+def _unknown_hint(key: object, value: object, names: Mapping[str, str], at: JsonPath) -> str:
     if not isinstance(key, str):
         return "field names are text"
     camel = "_" not in key and key != key.lower()
@@ -148,7 +148,7 @@ def _unknown_hint(key: object, value: object, names: Mapping[str, str], at: Path
     return next((f"did you mean {name}?" for name in meant), "")
 
 
-def _meant(key: object, names: Mapping[str, str], at: Path) -> list[str]:
+def _meant(key: object, names: Mapping[str, str], at: JsonPath) -> list[str]:
     """Return the field that a key probably means, if any; `names` are the fields by their folded names."""
     if not at:
         names = {**names, **{fold(other): name for other, name in OTHER_NAMES.items()}}
@@ -201,7 +201,7 @@ def _priors(draft: Draft) -> None:
         }
 
 
-def _prior(draft: Draft, value: Mapping[Any, Any], at: Path) -> JsonObject:
+def _prior(draft: Draft, value: Mapping[Any, Any], at: JsonPath) -> JsonObject:
     section = _section(draft, value, at, PriorConfig.model_fields)
     if (*at, "centre") in draft.origins:
         section.setdefault("centre", None)  # an option of a choice
@@ -238,7 +238,7 @@ def _training_service(draft: Draft) -> None:
         _lift_shared(draft, section)
 
 
-def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
+def _platform(draft: Draft, service: Mapping[Any, Any], at: JsonPath) -> str | None:
     """Return the platform, or None after noting a finding."""
     key = next((k for k in service if isinstance(k, str) and fold(k) == "platform"), "platform")
     value = service.get(key)
@@ -261,7 +261,7 @@ def _lift_shared(draft: Draft, section: JsonObject) -> None:
             _move(draft, ("training_service", name), (name,))
 
 
-def _move(draft: Draft, old: Path, new: Path) -> None:
+def _move(draft: Draft, old: JsonPath, new: JsonPath) -> None:
     """Rename the origins under `old` to `new`."""
     moved = {p: o for p, o in draft.origins.items() if p[: len(old)] == old}
     for path, origin in moved.items():
@@ -279,7 +279,7 @@ def plain(data: Any) -> tuple[Any, list[Finding]]:
     return _copy(data, (), findings), findings
 
 
-def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
+def _copy(value: Any, path: JsonPath, findings: list[Finding]) -> Any:
     if isinstance(value, Mapping):
         return _copy_mapping(value, path, findings)
     if isinstance(value, list | tuple):
@@ -298,7 +298,7 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
     return None
 
 
-def _function_in_space(value: Any, path: Path) -> Finding:
+def _function_in_space(value: Any, path: JsonPath) -> Finding:
     """Say what to write in place of a function or a class: one that makes parameters was not called."""
     from ..search_space import uniform
 
@@ -310,7 +310,7 @@ def _function_in_space(value: Any, path: Path) -> Finding:
     return Finding(path=path, message=f"{what} {name} is not a value", hint=hint)
 
 
-def _not_json(value: Any, path: Path) -> Finding:
+def _not_json(value: Any, path: JsonPath) -> Finding:
     if path[:1] == ("search_space",) and hasattr(value, "__name__"):
         return _function_in_space(value, path)
     if path in (("tuner",), ("assessor",)):
@@ -320,7 +320,7 @@ def _not_json(value: Any, path: Path) -> Finding:
     return Finding(path=path, message=f"{type(value).__name__} cannot be stored as JSON")
 
 
-def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding]) -> JsonObject:
+def _copy_mapping(value: Mapping[Any, Any], path: JsonPath, findings: list[Finding]) -> JsonObject:
     result = {}
     for key, item in value.items():
         if isinstance(key, str):

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
-from ..protocol import Config, JsonObject, Path, camel_case, snake_case
+from ..protocol import Config, JsonObject, JsonPath, camel_case, snake_case
 from .problems import ConfigError, Finding
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _finding(problem: JsonObject) -> Finding:
     )
 
 
-def _path(steps: Sequence[Any]) -> Path:
+def _path(steps: Sequence[Any]) -> JsonPath:
     """Return the canonical path of a camelCase path from the dispatcher.
 
     >>> _path(["tuner", "classArgs", "myArg"])

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..protocol import Path, format_path
+from ..protocol import JsonPath, format_path
 
 MISSING = "required field is missing"
 OTHER_NAMES = {
@@ -28,11 +28,11 @@ class Finding:
     `at_key` points at the key instead of its value; `also` is a second place for the message to name.
     """
 
-    path: Path
+    path: JsonPath
     message: str
     hint: str = ""
     at_key: bool = False
-    also: Path | None = None
+    also: JsonPath | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class ConfigProblem:
     file: str | None = None
     line: int | None = None
     column: int | None = None
-    path: Path = ()
+    path: JsonPath = ()
     message: str
     hint: str = ""
 
@@ -86,7 +86,7 @@ def fold(key: str) -> str:
     return key.replace("_", "").lower()
 
 
-def origin_of(path: Path, origins: Mapping[Path, Path]) -> Path:
+def origin_of(path: JsonPath, origins: Mapping[JsonPath, JsonPath]) -> JsonPath:
     """Return where a path was before it, or one that it begins with, was renamed.
 
     >>> origin_of(("tuner", "name"), {("tuner",): ("advisor",)})

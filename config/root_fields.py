@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
-from ..protocol import JsonObject, Parameters, brief_json
-from ..protocol import Path as ConfigPath
+from ..protocol import JsonObject, JsonPath, Parameters, brief_json
 from ..runner import FailureKind
 from .sections import (
     AlgorithmConfig,
@@ -75,7 +74,7 @@ class Form:
         """Give words of a file the meaning that they have in this form, and return a remark if any changed."""
         return ""
 
-    def read_space(self, space: JsonObject, at: ConfigPath) -> tuple[JsonObject, list[str]]:
+    def read_space(self, space: JsonObject, at: JsonPath) -> tuple[JsonObject, list[str]]:
         """Return the search space as this form means it, and remarks; `at` is its place."""
         return space, []
 
@@ -86,7 +85,7 @@ class ConfigFields(Section):
     _notes: tuple[str, ...] = PrivateAttr(())  # what was given and has no effect
     _form: Form = PrivateAttr(default_factory=Form)
     # The names, in the file, of the fields without an effect, with their lines.
-    _ignored: dict[ConfigPath, str] = PrivateAttr({})
+    _ignored: dict[JsonPath, str] = PrivateAttr({})
 
     experiment_name: str | None = Field(default=None, description="A name for your own use.")
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(

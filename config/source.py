@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ..protocol import Json, JsonObject, Path, brief_json
+from ..protocol import Json, JsonObject, JsonPath, brief_json
 from .problems import ConfigError, ConfigProblem
 
 _SLASHES = re.compile(r"(^|[\s,\[{])(//|/\*)")
@@ -44,11 +44,11 @@ class Source:
     data: Any
     problems: list[ConfigProblem] = field(default_factory=list)
     text: str = ""
-    nodes: dict[Path, tuple[Node, Node]] | None = None
-    overridden: dict[Path, str] = field(default_factory=dict)
-    old_booleans: dict[Path, bool] = field(default_factory=dict)
+    nodes: dict[JsonPath, tuple[Node, Node]] | None = None
+    overridden: dict[JsonPath, str] = field(default_factory=dict)
+    old_booleans: dict[JsonPath, bool] = field(default_factory=dict)
 
-    def position(self, path: Path, at_key: bool = False) -> tuple[int, int]:
+    def position(self, path: JsonPath, at_key: bool = False) -> tuple[int, int]:
         """Return line and column of `path`, or of the nearest enclosing part that is in the file."""
         # JSON is read without positions, which is far faster; they are looked up when there is a problem.
         if self.nodes is None:
@@ -59,11 +59,11 @@ class Source:
                 return _start(key if at_key and length == len(path) else value)
         return (1, 1)
 
-    def turn_old_booleans(self) -> list[Path]:
+    def turn_old_booleans(self) -> list[JsonPath]:
         """Turn the words that are booleans in YAML 1.1 into booleans, and return where they are."""
         return [path for path, value in self.old_booleans.items() if self._turn(path, value)]
 
-    def _turn(self, path: Path, value: bool) -> bool:
+    def _turn(self, path: JsonPath, value: bool) -> bool:
         holder: Any = self.data
         for step in path[:-1]:
             holder = holder[step] if _has(holder, step) else None
@@ -166,7 +166,7 @@ def _has(holder: Any, step: str | int) -> bool:
     )
 
 
-def _nodes_of_json(text: str) -> dict[Path, tuple[Node, Node]]:
+def _nodes_of_json(text: str) -> dict[JsonPath, tuple[Node, Node]]:
     try:
         return _parse_yaml(_without_tabs(text), "").nodes or {}
     except (YAMLError, RecursionError):
@@ -178,14 +178,14 @@ class _NodeReader:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.nodes: dict[Path, tuple[Node, Node]] = {}
+        self.nodes: dict[JsonPath, tuple[Node, Node]] = {}
         self.problems: list[ConfigProblem] = []
-        self.old_booleans: dict[Path, bool] = {}
+        self.old_booleans: dict[JsonPath, bool] = {}
         self._open: set[int] = set()
         self._seen: set[int] = set()
         self._repeats = 0
 
-    def read(self, node: Node, path: Path, key: Node) -> Any:
+    def read(self, node: Node, path: JsonPath, key: Node) -> Any:
         self.nodes[path] = (key, node)
         self._repeats += id(node) in self._seen
         self._seen.add(id(node))
@@ -201,14 +201,14 @@ class _NodeReader:
         finally:
             self._open.discard(id(node))
 
-    def _collection(self, node: Node, path: Path) -> Any:
+    def _collection(self, node: Node, path: JsonPath) -> Any:
         if node.tag not in (_TAG + "map", _TAG + "seq"):
             return self._problem(node, path, f"has the tag {node.tag}, which is not supported")
         if isinstance(node, SequenceNode):
             return [self.read(item, (*path, i), item) for i, item in enumerate(node.value)]
         return self._mapping(node, path)
 
-    def _mapping(self, node: Node, path: Path) -> JsonObject:
+    def _mapping(self, node: Node, path: JsonPath) -> JsonObject:
         merged: JsonObject = {}
         result: JsonObject = {}
         for key, value in node.value:
@@ -220,7 +220,7 @@ class _NodeReader:
                 result[name] = self.read(value, (*path, name), key)
         return merged | result
 
-    def _merge(self, value: Node, path: Path) -> JsonObject:
+    def _merge(self, value: Node, path: JsonPath) -> JsonObject:
         """Return the fields that `<<: *anchor` adds; in a list of anchors, the first wins."""
         result: JsonObject = {}
         for part in reversed(value.value) if isinstance(value, SequenceNode) else [value]:
@@ -232,7 +232,7 @@ class _NodeReader:
             self.nodes |= own
         return result
 
-    def _key(self, key: Node, path: Path, seen: JsonObject) -> str | None:
+    def _key(self, key: Node, path: JsonPath, seen: JsonObject) -> str | None:
         if not isinstance(key, ScalarNode) or key.tag != _TAG + "str":
             name = key.value if isinstance(key, ScalarNode) else "a collection"
             self._problem(key, path, f"the key {name} is not text", "put it in quotes")
@@ -244,7 +244,7 @@ class _NodeReader:
             return None
         return key.value
 
-    def _scalar(self, node: ScalarNode, path: Path) -> Any:
+    def _scalar(self, node: ScalarNode, path: JsonPath) -> Any:
         kind = str(node.tag).removeprefix(_TAG)
         if path and kind == "str" and node.style is None and node.value in _OLD_BOOLEANS:
             self.old_booleans[path] = _OLD_BOOLEANS[node.value]
@@ -257,7 +257,7 @@ class _NodeReader:
         except ValueError:
             return self._problem(node, path, f"{brief_json(node.value)} is not a valid {kind}")
 
-    def _problem(self, node: Node, path: Path, message: str, hint: str = "") -> None:
+    def _problem(self, node: Node, path: JsonPath, message: str, hint: str = "") -> None:
         line, column = _start(node)
         self.problems.append(
             ConfigProblem(file=self.name, line=line, column=column, path=path, message=message, hint=hint)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..protocol import Json, Parameters, Path, format_path
+from ..protocol import Json, JsonPath, Parameters, format_path
 from .problems import Finding, did_you_mean, fold
 from .root_fields import ConfigFields
 
@@ -53,7 +53,7 @@ def _centres(priors: Json) -> dict[str, Json]:
     return {name: prior["centre"] for name, prior in given if isinstance(name, str) and "centre" in prior}
 
 
-def _points(config: ConfigFields) -> Iterator[tuple[Path, Parameters]]:
+def _points(config: ConfigFields) -> Iterator[tuple[JsonPath, Parameters]]:
     """Yield all points with their paths in the config; the constants of the search space need not be written."""
     if config.defaults is None and not config.initial_points:
         return
@@ -66,7 +66,7 @@ def _points(config: ConfigFields) -> Iterator[tuple[Path, Parameters]]:
         yield ("initial_points", index), with_constants(space, point)
 
 
-def _faults(space: SearchSpace, place: Path, point: Parameters) -> list[Finding]:
+def _faults(space: SearchSpace, place: JsonPath, point: Parameters) -> list[Finding]:
     problems = space.validate(point)
     if not problems:
         broken = space.violations(point)
@@ -99,11 +99,11 @@ def starting_points(config: ConfigFields) -> list[StartingPoint]:
     ]
 
 
-def _repeated(config: ConfigFields) -> Mapping[Path, Path]:
+def _repeated(config: ConfigFields) -> Mapping[JsonPath, JsonPath]:
     """Return the path of each point that repeats an earlier one, with the path of that one."""
     from ..search_space import identity
 
-    first: dict[Any, Path] = {}
+    first: dict[Any, JsonPath] = {}
     return {
         place: first[key]
         for place, point in _points(config)

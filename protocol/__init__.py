@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from .json_types import Config, Json, JsonObject, Parameters, camel_case, snake_case
     from .lazy import foreign
-    from .message_parts import Path, brief, brief_json, counted, cut, format_path, rounded
+    from .message_parts import JsonPath, brief, brief_json, counted, cut, format_path, rounded
     from .metrics import metric_value, names_of, number_in, scalar_item, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
     from .payloads import (

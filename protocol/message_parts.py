@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
-Path: TypeAlias = tuple[str | int, ...]
+JsonPath: TypeAlias = tuple[str | int, ...]
 """The keys and indices that lead to a value in a JSON document."""
 
 
-def format_path(path: Path) -> str:
+def format_path(path: JsonPath) -> str:
     """Return a path as text.
 
     >>> format_path(("search_space", "lr", "_value", 1))

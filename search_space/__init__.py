@@ -5,7 +5,7 @@ Pure: no I/O, no clock, and every random number comes from a generator that the 
 
 from __future__ import annotations
 
-from ..protocol import Path, format_path
+from ..protocol import JsonPath, format_path
 from .json_checks import Problem, SearchSpaceError, identity, non_finite, plain_copy
 from .parameter import TYPES, Parameter, separators
 from .reading import MAX_INTEGER, MAX_STEPS, with_constants
@@ -29,8 +29,8 @@ __all__ = [
     "MAX_INTEGER",
     "MAX_STEPS",
     "TYPES",
+    "JsonPath",
     "Parameter",
-    "Path",
     "Problem",
     "SearchSpace",
     "SearchSpaceError",

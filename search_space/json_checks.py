@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, cast
 
-from ..protocol import Path, brief, format_path
+from ..protocol import JsonPath, brief, format_path
 
 MAX_DEPTH = 64  # levels of nesting of lists, objects and choices
 
@@ -26,7 +26,7 @@ class Problem:
     lr._value[1]: '1e-5' is a string (write 1.0e-5)
     """
 
-    path: Path
+    path: JsonPath
     message: str
     hint: str = ""
 
@@ -57,7 +57,7 @@ def nearest(word: object, words: Iterable[str]) -> str:
     return f"did you mean {matches[0]!r}?" if matches else ""
 
 
-def json_problems(value: Any, path: Path, depth: int = 0) -> list[Problem]:
+def json_problems(value: Any, path: JsonPath, depth: int = 0) -> list[Problem]:
     """Return what in `value` JSON cannot hold; NaN and infinities, which Python writes, are left to `non_finite`."""
     if depth > MAX_DEPTH:
         return [Problem(path, f"nested more than {MAX_DEPTH} levels deep")]
@@ -82,7 +82,7 @@ def _json_hint(value: Any) -> str:
     return "use strings, numbers, true, false, null, lists and objects"
 
 
-def non_finite(value: Any, path: Path = ()) -> list[Problem]:
+def non_finite(value: Any, path: JsonPath = ()) -> list[Problem]:
     """Return where in `value` a number is NaN or infinite: JSON has no such numbers, so no trial could read them.
 
     >>> print(non_finite({"dropout": [0.5, float("nan")]})[0])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocol import Config, Json, Parameters, Path, brief
+from ..protocol import Config, Json, JsonPath, Parameters, brief
 from .json_checks import MAX_DEPTH, Problem, identity, json_problems, nearest, number, plain_copy
 from .parameter import NUMERIC, TYPES, Kind, Parameter, dotted
 from .units import MAX_LOG, grid_range
@@ -67,10 +67,10 @@ class _Reader:
         self.unread: set[str] = set()
         self.problems: list[Problem] = []
 
-    def problem(self, path: Path, message: str, hint: str = "") -> None:
+    def problem(self, path: JsonPath, message: str, hint: str = "") -> None:
         self.problems.append(Problem(path, message, hint))
 
-    def read_group(self, group: dict[Any, Any], path: Path, key: Path, parent: Parent) -> None:
+    def read_group(self, group: dict[Any, Any], path: JsonPath, key: JsonPath, parent: Parent) -> None:
         """Read the parameters of the top level, or those of one option of a nested choice."""
         if len(key) > 2 * MAX_DEPTH:
             self.problem(path, f"choices are nested more than {MAX_DEPTH} levels deep")
@@ -88,7 +88,7 @@ class _Reader:
                 if len(self.parameters) == count:
                     self.unread.add(dotted((*key, name)))
 
-    def read_parameter(self, name: str, spec: Any, path: Path, key: Path, parent: Parent) -> None:
+    def read_parameter(self, name: str, spec: Any, path: JsonPath, key: JsonPath, parent: Parent) -> None:
         """Read one `{"_type": ..., "_value": ...}`, or a constant."""
         if isinstance(spec, str | int | float):  # a constant
             spec = {"_type": "choice", "_value": [spec]}
@@ -110,7 +110,7 @@ class _Reader:
             self.read_numbers(name, str(type_name), values, (*path, "_value"), key, parent)
 
     def read_numbers(
-        self, name: str, type_name: str, values: Sequence[Any], path: Path, key: Path, parent: Parent
+        self, name: str, type_name: str, values: Sequence[Any], path: JsonPath, key: JsonPath, parent: Parent
     ) -> None:
         """Read a parameter whose values are numbers; it has no bounds if there are problems."""
         kind = NUMERIC[type_name]
@@ -132,7 +132,7 @@ class _Reader:
             )
         )
 
-    def check_keys(self, spec: dict[Any, Any], path: Path) -> None:
+    def check_keys(self, spec: dict[Any, Any], path: JsonPath) -> None:
         unknown = [key for key in spec if key not in ("_type", "_value")]
         for wanted in ("_type", "_value"):
             if wanted not in spec:
@@ -146,7 +146,7 @@ class _Reader:
         for key in unknown:
             self.problem(path, f"unknown key {brief(key)}", "a parameter has _type and _value, nothing else")
 
-    def check_type(self, type_name: Any, path: Path) -> bool:
+    def check_type(self, type_name: Any, path: JsonPath) -> bool:
         if isinstance(type_name, str) and type_name in TYPES:
             return True
         word = type_name.lower() if isinstance(type_name, str) else ""
@@ -157,7 +157,9 @@ class _Reader:
         )
         return False
 
-    def read_choice(self, name: str, options: list[Any], path: Path, key: Path, parent: Parent) -> None:
+    def read_choice(
+        self, name: str, options: list[Any], path: JsonPath, key: JsonPath, parent: Parent
+    ) -> None:
         """Read a choice; it is nested when every option is an object with a `_name`."""
         if not options:
             self.problem(path, "a choice needs at least one option")
@@ -179,7 +181,7 @@ class _Reader:
         for i, option in enumerate(options if nested else ()):
             self.read_group(option, (*path, i), (*key, i), (index, i))
 
-    def read_names(self, options: list[dict[Any, Any]], path: Path) -> list[Any]:
+    def read_names(self, options: list[dict[Any, Any]], path: JsonPath) -> list[Any]:
         """Return the `_name`s of the options of a nested choice."""
         seen: dict[Any, int] = {}
         names = [option["_name"] for option in options]
@@ -195,7 +197,7 @@ class _Reader:
                 )
         return [None if isinstance(label, dict | list | tuple) else label for label in names]
 
-    def read_options(self, options: list[Any], path: Path) -> list[Any]:
+    def read_options(self, options: list[Any], path: JsonPath) -> list[Any]:
         """Return copies of the options of a plain choice."""
         sound = []
         for i, option in enumerate(options):
@@ -234,7 +236,7 @@ def _holds_parameters(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(_holds_parameters, value))
 
 
-def _problems_of_numbers(type_name: str, kind: Kind, values: Sequence[Any], path: Path) -> list[Problem]:
+def _problems_of_numbers(type_name: str, kind: Kind, values: Sequence[Any], path: JsonPath) -> list[Problem]:
     """Return what is wrong with the numbers of a type; they are compared only if each is sound."""
     problems = _problems_of_length(type_name, kind, values, path)
     for i, value in enumerate(values):
@@ -252,7 +254,7 @@ def _numbers(kind: Kind, values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def _problems_of_length(type_name: str, kind: Kind, values: Sequence[Any], path: Path) -> list[Problem]:
+def _problems_of_length(type_name: str, kind: Kind, values: Sequence[Any], path: JsonPath) -> list[Problem]:
     if len(values) == len(kind.arguments):
         return []
     form = f"[{', '.join(kind.arguments)}]"
@@ -260,7 +262,7 @@ def _problems_of_length(type_name: str, kind: Kind, values: Sequence[Any], path:
     return [Problem(path, f"{type_name} needs {form}, not {len(values)} values", hint)]
 
 
-def _problems_of_number(type_name: str, kind: Kind, value: Any, path: Path) -> list[Problem]:
+def _problems_of_number(type_name: str, kind: Kind, value: Any, path: JsonPath) -> list[Problem]:
     if isinstance(value, str):
         return [Problem(path, f"{brief(value)} is a string, not a number", _string_hint(value))]
     plain = number(value)
@@ -294,7 +296,9 @@ def _string_hint(text: str) -> str:
     return f"write {text.strip()} without quotes"
 
 
-def _problems_of_fields(type_name: str, kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
+def _problems_of_fields(
+    type_name: str, kind: Kind, fields: dict[str, float], path: JsonPath
+) -> list[Problem]:
     problems = []
     if "q" in fields and fields["q"] <= 0:
         problems.append(Problem((*path, 2), f"q must be greater than 0, not {brief(fields['q'])}"))
@@ -307,7 +311,7 @@ def _problems_of_fields(type_name: str, kind: Kind, fields: dict[str, float], pa
     return problems
 
 
-def _problems_of_bell(kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
+def _problems_of_bell(kind: Kind, fields: dict[str, float], path: JsonPath) -> list[Problem]:
     mu, sigma = fields["mu"], fields["sigma"]
     problems = []
     if sigma <= 0:
@@ -322,7 +326,9 @@ def _problems_of_bell(kind: Kind, fields: dict[str, float], path: Path) -> list[
     return problems
 
 
-def _problems_of_bounds(type_name: str, kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
+def _problems_of_bounds(
+    type_name: str, kind: Kind, fields: dict[str, float], path: JsonPath
+) -> list[Problem]:
     low, high = fields["low"], fields["high"]
     problems = []
     for i, bound in enumerate((low, high) if kind.log else ()):
@@ -340,7 +346,7 @@ def _problems_of_bounds(type_name: str, kind: Kind, fields: dict[str, float], pa
     return problems
 
 
-def _problems_of_steps(kind: Kind, fields: dict[str, float], path: Path) -> list[Problem]:
+def _problems_of_steps(kind: Kind, fields: dict[str, float], path: JsonPath) -> list[Problem]:
     q = float(fields["q"])
     if kind.normal and kind.log:
         furthest = math.exp(fields["mu"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..protocol import JsonObject, Parameters, Path, brief
+from ..protocol import JsonObject, JsonPath, Parameters, brief
 from .constraints import Constraint, Names, evaluation_error, read_constraints
 from .json_checks import Problem, SearchSpaceError, identity, nearest, non_finite, plain_copy
 from .parameter import Parameter
@@ -317,7 +317,9 @@ def _count_node(node: _Node) -> int | None:
     return sum(finite) if len(finite) == len(sizes) else None
 
 
-def _faults(nodes: tuple[_Node, ...], point: Any, path: Path = (), *, nested: bool = False) -> list[Problem]:
+def _faults(
+    nodes: tuple[_Node, ...], point: Any, path: JsonPath = (), *, nested: bool = False
+) -> list[Problem]:
     """Return why `point` is not a point of the space: what is missing, unknown, or not a possible value."""
     if not isinstance(point, dict):
         return [Problem(path, f"expected an object, not {brief(point)}")]
@@ -330,7 +332,7 @@ def _faults(nodes: tuple[_Node, ...], point: Any, path: Path = (), *, nested: bo
     return problems
 
 
-def _faults_of_node(node: _Node, point: Parameters, path: Path) -> list[Problem]:
+def _faults_of_node(node: _Node, point: Parameters, path: JsonPath) -> list[Problem]:
     here = (*path, node.name)
     if node.name not in point:
         return [Problem(here, "is missing")]

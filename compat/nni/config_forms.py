@@ -21,7 +21,7 @@ from ...config import (
     make_draft,
     origin_of,
 )
-from ...protocol import JsonObject, Path, brief_json, camel_case, format_path
+from ...protocol import JsonObject, JsonPath, brief_json, camel_case, format_path
 from .config_v1 import NAMES as V1_NAMES
 from .config_v1 import Rewritten, is_v1, nearest_v1, rewritten
 
@@ -56,7 +56,7 @@ class NniForm(Form):
         what = "yes, no, on and off without quotes are true and false, as in NNI"
         return f"{format_path(turned[0])}{others}: {what}"
 
-    def read_space(self, space: JsonObject, at: Path) -> tuple[JsonObject, list[str]]:
+    def read_space(self, space: JsonObject, at: JsonPath) -> tuple[JsonObject, list[str]]:
         """Return the search space without what NNI passes over, and remarks."""
         return todays_space(space, at)
 
@@ -217,7 +217,7 @@ def _field(section: Any, name: str) -> Any:
     return next((value for key, value in section.items() if isinstance(key, str) and fold(key) == name), None)
 
 
-def todays_space(space: JsonObject, at: Path = ("search_space",)) -> tuple[JsonObject, list[str]]:
+def todays_space(space: JsonObject, at: JsonPath = ("search_space",)) -> tuple[JsonObject, list[str]]:
     """Return a search space without what NNI passes over, and remarks; what cannot be read stays.
 
     >>> todays_space({"lr": {"_type": " uniform", "_value": [0, 1]}})
@@ -227,7 +227,7 @@ def todays_space(space: JsonObject, at: Path = ("search_space",)) -> tuple[JsonO
     return {name: _parameter(spec, (*at, name), remarks) for name, spec in space.items()}, remarks
 
 
-def _parameter(spec: Any, at: Path, remarks: list[str]) -> Any:
+def _parameter(spec: Any, at: JsonPath, remarks: list[str]) -> Any:
     if not isinstance(spec, dict) or not all(key in spec for key in _SPACE_KEYS):
         return spec
     kind, values = spec["_type"], spec["_value"]
@@ -246,7 +246,7 @@ def _parameter(spec: Any, at: Path, remarks: list[str]) -> Any:
     return {"_type": kind, "_value": values}
 
 
-def _options(options: Any, at: Path, remarks: list[str]) -> Any:
+def _options(options: Any, at: JsonPath, remarks: list[str]) -> Any:
     """Return the options of a choice; those with a `_name` hold parameters."""
     if not isinstance(options, list) or not all(
         isinstance(option, dict) and "_name" in option for option in options
@@ -260,7 +260,7 @@ def _options(options: Any, at: Path, remarks: list[str]) -> Any:
     return todays
 
 
-def _numbers(kind: str, values: list[Any], at: Path, remarks: list[str]) -> list[Any]:
+def _numbers(kind: str, values: list[Any], at: JsonPath, remarks: list[str]) -> list[Any]:
     most = 3 if kind.startswith("q") else 2
     if len(values) > most:
         values = values[:most]

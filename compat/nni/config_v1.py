@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...config import PLATFORMS, AlgorithmConfig, ConfigFields, Finding, fold, nearest
-from ...protocol import JsonObject, Path, brief_json, format_path
+from ...protocol import JsonObject, JsonPath, brief_json, format_path
 
 _SERVICE = "training_service"
 # Fields at the root; an empty path drops one that has no effect here.
-_ROOT: Mapping[str, Path] = {
+_ROOT: Mapping[str, JsonPath] = {
     "trainingserviceplatform": (_SERVICE, "platform"),
     "maxexecduration": ("max_experiment_duration",),
     "maxtrialnum": ("max_trial_number",),
@@ -25,16 +25,16 @@ _ROOT: Mapping[str, Path] = {
     "multiphase": (),
     "includeintermediateresults": (),
 }
-_TRIAL: Mapping[str, Path] = {
+_TRIAL: Mapping[str, JsonPath] = {
     "command": ("trial_command",),
     "codedir": ("trial_code_directory",),
     "gpunum": ("trial_gpu_number",),
 }
-_LOCAL: Mapping[str, Path] = {"maxtrialnumpergpu": (_SERVICE, "max_trial_number_per_gpu")}
+_LOCAL: Mapping[str, JsonPath] = {"maxtrialnumpergpu": (_SERVICE, "max_trial_number_per_gpu")}
 _PLATFORMS = "trainingserviceplatforms"  # of the hybrid mode
 _SERVICES = ("localconfig", "rayconfig")
 _SERVICE_FIELDS = [field for model in PLATFORMS.values() for field in model.model_fields]
-_ALGORITHM: Mapping[str, Path] = {
+_ALGORITHM: Mapping[str, JsonPath] = {
     "codedir": ("code_directory",),
     "classfilename": (),  # becomes a part of className
     "checkpointdir": (),
@@ -83,12 +83,12 @@ class Rewritten:
     """A config with today's fields; `origins` has where in the v1 config each path was, `notes` what has no effect."""
 
     values: JsonObject = field(default_factory=dict)
-    origins: dict[Path, Path] = field(default_factory=dict)
+    origins: dict[JsonPath, JsonPath] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    meant: set[Path] = field(default_factory=set)  # the fields that mistyped keys probably mean
+    meant: set[JsonPath] = field(default_factory=set)  # the fields that mistyped keys probably mean
     notes: list[str] = field(default_factory=list)
 
-    def put(self, new: Path, value: Any, old: Path) -> None:
+    def put(self, new: JsonPath, value: Any, old: JsonPath) -> None:
         """Set the value at a path of one or two steps."""
         *section, name = map(str, new)
         target = self.values.setdefault(section[0], {}) if section else self.values
@@ -136,7 +136,7 @@ def rewritten(data: Mapping[Any, Any]) -> Rewritten:
     return today
 
 
-def nearest_v1(path: Path) -> str | None:
+def nearest_v1(path: JsonPath) -> str | None:
     """Return the key of v1 that an unknown one at a path of the v1 config probably means, if any.
 
     >>> nearest_v1(("tuner", "builtinTunerNam"))
@@ -184,7 +184,7 @@ def _algorithm(today: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
                 today.meant.add((key, "name"))
 
 
-def _is_strange(today: Rewritten, path: Path, known: Iterable[str]) -> bool:
+def _is_strange(today: Rewritten, path: JsonPath, known: Iterable[str]) -> bool:
     """Return whether a key neither is a field nor resembles one; note that it is dropped, as NNI 3 drops it."""
     key = path[-1]
     if not isinstance(key, str) or fold(key) in map(fold, known) or nearest(key, known) is not None:
