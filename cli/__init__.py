@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..protocol import lazy_names
-from .imports import ended_by_interrupts
+from .import_interrupts import ended_by_interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from importlib import import_module
 import click
 
 from ..protocol import foreign
-from .failures import FAILED, INTERRUPTED, Failure, explained
-from .imports import ended_by_interrupts
+from .failures import FAILED, INTERRUPTED, Failure, errors_as_failures
+from .import_interrupts import ended_by_interrupts
 from .printing import escape_output, finish_output, open_streams
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -31,7 +31,7 @@ VERBS = {
     "ui": ("ui:ui", "Show experiments in a web browser."),
     "trials": ("trials:trials", "List the trials of an experiment."),
     "trial": ("trial:trial", "Show, add, rerun or kill a trial; print its log."),
-    "update": ("resume:update", "Change limits or the search space of an experiment."),
+    "update": ("update:update", "Change limits or the search space of an experiment."),
     "import": ("import_verb:import_verb", "Import results measured elsewhere."),
     "stop": ("stop:stop", "Stop a running experiment."),
     "validate": ("validate:validate", "Check a config; with --try, run its first trials."),
@@ -41,7 +41,7 @@ VERBS = {
     "compare": ("compare:compare", "Compare experiments."),
     "delete": ("stop:delete", "Delete experiments and all their files."),
     "cluster": ("cluster:cluster", "Start Ray on several machines, show or end it."),
-    "slurm": ("cluster:slurm", "Run an experiment as a job of Slurm."),
+    "slurm": ("slurm:slurm", "Run an experiment as a job of Slurm."),
     "ray": ("ray:ray", "Show or stop the private Ray cluster."),
     "mcp": ("mcp:mcp", "Serve experiments to an agent (MCP)."),
     "completion": ("completion:completion", "Print the completion script for a shell."),
@@ -151,7 +151,7 @@ def run(arguments: list[str], command: click.Command | None = None, program: str
         click.echo(f"error: pitchpipe runs on Linux and macOS, not on {sys.platform}", err=True)
         return 2
     try:
-        with explained():
+        with errors_as_failures():
             if command is None:
                 own = arguments
                 for other in foreign("command line"):

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import click
 
-__all__ = ["FAILED", "INTERRUPTED", "USAGE", "Failure", "explained"]
+__all__ = ["FAILED", "INTERRUPTED", "USAGE", "Failure", "errors_as_failures"]
 
 FAILED = 1
 USAGE = 2
@@ -43,7 +43,7 @@ class BadConfig(Failure):
 
 
 @contextmanager
-def explained() -> Iterator[None]:
+def errors_as_failures() -> Iterator[None]:
     """Turn the errors that the packages below raise for users into `Failure`."""
     try:
         yield

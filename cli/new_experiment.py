@@ -101,7 +101,7 @@ def check_startable(
 
 
 @contextmanager
-def placed(path: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
+def with_places_in_file(path: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
     """Add places in the config's file to the problems of a `ConfigError` that name no file."""
     from ..config import ConfigError, Finding, located
 
@@ -146,7 +146,7 @@ def make_experiment(
         from ..manager import create_experiment
         from ..manager.control import continue_experiment
 
-        with placed(path, overrides):
+        with with_places_in_file(path, overrides):
             manager = None
             if resume_if_exists and experiment_id is not None:
                 manager = continue_experiment(config, experiment_id, directory=directory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -170,12 +170,18 @@ def json_option(function: F) -> F:
 
 def say(as_json: bool, result: Mapping[str, object], *lines: str) -> None:
     """Print what a verb has done, as a JSON object or as lines; the verb succeeds even if they cannot be printed."""
-    let_output_fail()
-    if as_json:
-        from ..store.reading import to_json
-
-        click.echo(to_json(result).decode())
+    if not as_json:
+        say_lines(lines)
         return
+    from ..store.reading import to_json
+
+    let_output_fail()
+    click.echo(to_json(result).decode())
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print what a verb has done, or has done so far; the verb succeeds even if the lines cannot be printed."""
+    let_output_fail()
     for line in lines:
         print_line(line)
 

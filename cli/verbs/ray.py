@@ -13,7 +13,7 @@ import click
 from ...protocol import Config
 from ...telling import counted, duration_text, length_text, moment_text
 from ..app import LazyGroup
-from ..failures import explained
+from ..failures import errors_as_failures
 from ..verb import json_option, say, verb
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def stop(as_json: bool) -> None:
     """Stop the private Ray cluster and everything in it, including trials of running experiments."""
     from ...executors.private_ray import stop_ray
 
-    with explained():
+    with errors_as_failures():
         stopped = stop_ray()
     line = "the private Ray was stopped" if stopped else "no private Ray is running"
     say(as_json, {"stopped": bool(stopped)}, line)

@@ -18,8 +18,15 @@ from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..lookup import chosen_experiment, chosen_name, experiments_directory
 from ..outcome import StateObject, command_for, state_object
-from ..printing import let_output_fail, print_line
-from ..verb import complete_experiment, directory_option, experiment_options, json_option, say, verb
+from ..verb import (
+    complete_experiment,
+    directory_option,
+    experiment_options,
+    json_option,
+    say,
+    say_lines,
+    verb,
+)
 
 # In addition to the grace period: the manager itself kills trials long before this is over.
 _PATIENCE = 20.0
@@ -48,7 +55,7 @@ def stop(
         state, line = _stop(folder)
         stopped.append(state)
         if not as_json:
-            say(as_json, state, line)
+            say_lines([line])
     if as_json or not stoppable:
         say(as_json, {"stopped": stopped}, f"no experiment is running in {directory}")
 
@@ -160,8 +167,7 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool, as_j
             _delete(folder)
             deleted.append(folder.experiment_id)
             if not as_json:
-                let_output_fail()  # the other experiments are deleted even if stdout is closed
-                print_line(f"experiment {folder.experiment_id} is deleted")
+                say_lines([f"experiment {folder.experiment_id} is deleted"])
     if as_json:
         say(as_json, {"deleted": deleted})
 

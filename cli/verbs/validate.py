@@ -1,4 +1,4 @@
-"""`pitchpipe validate`: check a config; with `--try`, run one trial of it."""
+"""`pitchpipe validate`: check a config; with `--try`, try the first trials."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
 from ..printing import print_warning
-from ..verb import config_options, json_option, say, verb
+from ..verb import config_options, json_option, say, say_lines, verb
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The size in the store of a trial and of each of its results, in bytes.
 _ROW, _RESULT = 600, 60
 # The trial whose outcome is shown has the first of these statuses, if any has.
-_TELLING = {"FAILED": 0, "SYS_CANCELED": 1}
+_SHOWN_FIRST = {"FAILED": 0, "SYS_CANCELED": 1}
 
 
 @verb("validate", "pitchpipe validate experiment.yml", "pitchpipe validate experiment.yml --try --seconds 30")
@@ -52,27 +52,28 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
     kept. Exit code 1 if one fails.
     """
     with Interrupts() as interrupts:
-        from ..new_experiment import check_startable, checked_config, placed
+        from ..new_experiment import check_startable, checked_config, with_places_in_file
 
         checked = checked_config(config, overrides)
         check_startable(checked, config, overrides)
-        with placed(config, overrides):
+        with with_places_in_file(config, overrides):
             notes, warnings = _warm_start_notes(checked)
         for warning in warnings:
             print_warning(config, warning)
-        content, lines = _content(config, checked, notes)
-        # No more trials run at a time than this machine has room for, now and in the forecast.
-        checked = checked.model_copy(update={"trial_concurrency": content["at_a_time"]})
+        valid = _valid_object(config, checked, notes)
         if not as_json:
-            say(as_json, content, *lines)
+            say_lines(valid_lines(valid))
+        # No more trials run at a time than this machine has room for, now and in the forecast.
+        checked = checked.model_copy(update={"trial_concurrency": valid["at_a_time"]})
         tried = try_config(checked, seconds, interrupts) if is_tried else None
         if interrupts.count:
             return INTERRUPTED
-        if as_json:
-            say(as_json, content if tried is None else {**content, "tried": asdict(tried)})
-        elif tried is not None:
-            say(as_json, content, *tried_lines(tried, checked), *forecast_lines(tried, checked))
-        return FAILED if tried is not None and tried.has_failed else 0
+        if tried is None:
+            say(as_json, valid)
+            return 0
+        lines = () if as_json else (*tried_lines(tried, checked), *forecast_lines(tried, checked))
+        say(as_json, {**valid, "tried": asdict(tried)}, *lines)
+        return FAILED if tried.has_failed else 0
 
 
 class ValidObject(TypedDict):
@@ -89,12 +90,12 @@ class ValidObject(TypedDict):
     platform: str
 
 
-def _content(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tuple[ValidObject, list[str]]:
-    """Return what a valid config says, as an object and as lines; `notes` are about its warm start."""
+def _valid_object(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> ValidObject:
+    """Return what a valid config says; `notes` are about its warm start."""
     from ...manager import most_at_once
 
-    tuner, assessor, at_once = checked.tuner, checked.assessor, most_at_once(checked)
-    content: ValidObject = {
+    tuner, assessor = checked.tuner, checked.assessor
+    return {
         "config": str(path),
         "parameters": list(checked.search_space or {}),
         "tuner": tuner.name or tuner.class_name,
@@ -102,23 +103,25 @@ def _content(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tup
         "objective": checked.goal,
         "notes": [*filter(None, [checked.repeats_note, checked.assessor_note, *notes])],
         "trial_concurrency": checked.trial_concurrency,
-        "at_a_time": at_once,
+        "at_a_time": most_at_once(checked),
         "platform": checked.training_service.platform,
     }
-    lines = [
-        f"{path}: the config is valid",
-        f"  parameters    {', '.join(content['parameters'])}",
-        f"  tuner         {content['tuner']}",
-        *([] if assessor is None else [f"  assessor      {content['assessor']}"]),
-        f"  objective     {content['objective']}",
-        *(f"  {note}" for note in content["notes"]),
-        f"  trials        {at_once} at a time, on {content['platform']}{_machine(checked)}",
-    ]
-    if at_once < checked.trial_concurrency:
-        lines.append(
-            f"  trial_concurrency is {checked.trial_concurrency}, and this machine has room for {at_once}"
-        )
-    return content, lines
+
+
+def valid_lines(valid: ValidObject) -> Iterator[str]:
+    """Yield what a valid config says, as lines."""
+    yield f"{valid['config']}: the config is valid"
+    yield f"  parameters    {', '.join(valid['parameters'])}"
+    yield f"  tuner         {valid['tuner']}"
+    if valid["assessor"] is not None:
+        yield f"  assessor      {valid['assessor']}"
+    yield f"  objective     {valid['objective']}"
+    yield from (f"  {note}" for note in valid["notes"])
+    at_once, wanted, platform = valid["at_a_time"], valid["trial_concurrency"], valid["platform"]
+    machine = f" ({counted(usable_cpus(), 'CPU')}, which the trials share)" if platform == "local" else ""
+    yield f"  trials        {at_once} at a time, on {platform}{machine}"
+    if at_once < wanted:
+        yield f"  trial_concurrency is {wanted}, and this machine has room for {at_once}"
 
 
 def _warm_start_notes(checked: ExperimentConfig) -> tuple[Sequence[str], Sequence[str]]:
@@ -127,13 +130,6 @@ def _warm_start_notes(checked: ExperimentConfig) -> tuple[Sequence[str], Sequenc
     from ...manager import warm_start_notes  # importing the manager takes longer than the check
 
     return warm_start_notes(checked)
-
-
-def _machine(checked: ExperimentConfig) -> str:
-    if checked.training_service.platform != "local":
-        return ""
-    count = usable_cpus()
-    return f" ({count} CPU{'s' * (count > 1)}, which the trials share)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +191,7 @@ def _tried(view: ExperimentView, error: str) -> Tried:
         row = view.experiment()
         why = error or row.reason or "no trial could start"
         return Tried(status="NONE", failure=why, last_lines=row.error)
-    trial = min(ran, key=lambda trial: _TELLING.get(trial.status, len(_TELLING)))
+    trial = min(ran, key=lambda trial: _SHOWN_FIRST.get(trial.status, len(_SHOWN_FIRST)))
     number = trial.sequence_id
     failures = view.failures()
     return Tried(

@@ -7,7 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from pitchpipe.cli.verbs.resume import resume, update
+from pitchpipe.cli.verbs.resume import resume
+from pitchpipe.cli.verbs.update import update
 from pitchpipe.manager.control import extension
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.manager.control.extension import problems_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.cli.imports import ended_by_interrupts
+from pitchpipe.cli.import_interrupts import ended_by_interrupts
 
 # Runs a script of ours, and interrupts it where Python drops a KeyboardInterrupt: while it deletes an object, when a
 # module is about to be imported.
