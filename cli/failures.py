@@ -36,7 +36,7 @@ class BadConfig(Failure):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the problems, one per line, and their number."""
-        from ..telling import counted
+        from ..protocol import counted
 
         found = f"{counted(self._count, 'problem')} found, nothing was started"
         click.echo(f"{self.message}\n{found}", file=file, err=file is None)

@@ -167,7 +167,8 @@ class ExperimentResult(Plots):
         return table
 
     def __repr__(self) -> str:
-        from .telling import counted, experiment_text, values_text, who_text
+        from .protocol import counted
+        from .telling import experiment_text, values_text, who_text
 
         best = "no best"
         if isinstance(self.best, list):

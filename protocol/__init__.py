@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         encode_frame,
     )
     from .json_types import Config, Json, JsonObject, Parameters, camel_case, snake_case
-    from .lazy import foreign
     from .message_parts import JsonPath, brief, brief_json, counted, cut, format_path, rounded
     from .metrics import metric_value, names_of, number_in, scalar_item, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
         with_parameters,
         with_pause_at_budget,
     )
+    from .seams import foreign
     from .shared_texts import (
         CANNOT_RUN,
         CHECKPOINT_GONE,

@@ -8,9 +8,6 @@ A package says once, in its `if TYPE_CHECKING:` block, which names it offers and
         __getattr__ = lazy_names(__name__, __file__)
 
 A type checker reads the imports, and so does `lazy_names` when the first name is asked for.
-
-The rooms of `compat/` plug into the rooms below them. Those do not know how scripts, configs, command lines and results
-of another tuner are read: they ask for the modules of a seam. Only the pipe and the plug-in API are NNI's throughout.
 """
 
 from __future__ import annotations
@@ -51,25 +48,3 @@ def _homes(file: str) -> dict[str, str]:
         for name in names.strip().strip("()").split(","):
             homes[name.strip()] = f".{module}"
     return homes
-
-
-# Seam -> the modules of `compat/` that plug into it; the comment says what each of them offers, and for what.
-_SEAMS = {
-    "import alias": ("nni.alias",),  # PATH, activate, variables: what scripts and plug-ins import and read
-    "config": ("nni.config_forms",),  # draft_of: how a config is read
-    "earlier results": ("nni.results",),  # find_results, read_results: what a warm start learns from
-    "import": ("nni.importing",),  # import_experiment: another tuner's experiment, to look at
-    "routes": ("nni.rest", "tune.routes"),  # router: HTTP
-    "command line": ("nni.nnictl_words",),  # translated, in_the_users_words
-}
-
-
-def foreign(seam: str) -> list[Any]:
-    """Return the modules that plug into a seam.
-
-    >>> [module.__name__ for module in foreign("import alias")]
-    ['pitchpipe.compat.nni.alias']
-    """
-    from importlib import import_module
-
-    return [import_module(f"..compat.{module}", __package__) for module in _SEAMS[seam]]

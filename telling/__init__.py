@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from ..protocol import counted
     from .best_lines import (
         best_result_text,
         closeness_lines,

@@ -366,9 +366,9 @@ def check_faces(sources: Mapping[str, ast.Module], edges: Mapping[str, list[Impo
 
 def exported(tree: ast.Module) -> set[str]:
     """Return the names that a package offers: its `__all__`, or else what it defines or takes from its modules."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return set(ast.literal_eval(node.value))
+    listed = [node.value for node in tree.body if ast.unparse(node).startswith(("__all__ = ", "__all__ += "))]
+    if listed:
+        return {name for value in listed for name in ast.literal_eval(value)}
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     eager = {name for node in tree.body for name in imported_names(node)}
     return {name for name in own if not name.startswith("_")} | eager | {*lazy_imports(tree)}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...protocol import Config
-from ...telling import counted, duration_text, length_text, moment_text
+from ...protocol import Config, counted
+from ...telling import duration_text, length_text, moment_text
 from ..app import LazyGroup
 from ..failures import errors_as_failures
 from ..verb import json_option, say, verb

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 import psutil
 
+from ...protocol import counted
 from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, ManagerInfo, Store, StoreError
 from ...store.reading import ExperimentView, TrialQuery
-from ...telling import counted, experiment_text
+from ...telling import experiment_text
 from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..lookup import chosen_experiment, chosen_name, experiments_directory

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...protocol import Json, Parameters
+from ...protocol import Json, Parameters, counted
 from ...runner import Verdict, check_final
 from ...sdk import MachineError
 from ...store.reading import ExperimentView, flat
-from ...telling import counted, ending_text, result_text
+from ...telling import ending_text, result_text
 from ...trial_agent import (
     Event,
     FunctionLoader,

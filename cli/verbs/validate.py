@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from ...protocol import Json, Parameters, size_text
-from ...telling import counted, duration_text, parameters_text, result_text
+from ...protocol import Json, Parameters, counted, size_text
+from ...telling import duration_text, parameters_text, result_text
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts

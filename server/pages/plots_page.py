@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import html, ui
 
+from ...protocol import counted
 from ...store import StoreError
 from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, spelled_field
-from ...telling import counted, escaped, visible
+from ...telling import escaped, visible
 from .. import figures
 from ..experiment_table import read_table
 from ..experiments import Experiments

@@ -10,9 +10,9 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...protocol import JsonObject
+from ...protocol import JsonObject, counted
 from ...store.reading import Condition, FeedEvent, Goal, QueryError, Summary, TrialQuery
-from ...telling import STATUS_WORDS, counted, status_text, visible
+from ...telling import STATUS_WORDS, status_text, visible
 from ..experiments import Experiments
 from .elements import action, scripted
 from .frame import Where, experiment_frame
