@@ -29,7 +29,7 @@ def absl_options(script: Script) -> CommandLine | None:
         elif name != kind and isinstance(flag := script.value(keyword(call, "name", 0)), str):
             options.append(_option(script, call, flag, kind))
             needs += [flag] if script.value(keyword(call, "required")) is True else []
-    return CommandLine(options=options, needs=needs, is_known=False) if options else None
+    return CommandLine(options=options, needs=needs, is_complete=False) if options else None
 
 
 def _option(script: Script, call: ast.Call, name: str, kind: str) -> ScriptOption:

@@ -11,7 +11,7 @@ from .class_scripts import SIMPLE_PARSING, command_line, options_of, transformer
 from .script_options import CommandLine, ScriptOption, chosen_command
 from .script_syntax import Script, called_name, keyword, plain
 
-_FLAG = "--"
+_LONG_PREFIX = "--"
 _MAKERS = ("ArgumentParser", "HfArgumentParser", "add_parser")
 _GROUPS = ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers")
 _PARSES = ("parse_args", "parse_known_args", "parse_args_into_dataclasses")
@@ -21,14 +21,19 @@ _ADD_NOTHING = ("print", "repr", "str", "autocomplete")
 
 @dataclass(slots=True, kw_only=True)
 class _Parser:
-    """A parser of the script; `command` is its name if it is one of several commands of another."""
+    """A parser of the script; `command` is its name if it is one of several commands of another.
+
+    `needs` are the options and arguments that are required. It `is_complete` if there are no options that were not
+    found. A parent gives its options to others and parses nothing. `parses` is the name of the method that it parses
+    with, empty if it is not called.
+    """
 
     name: str = ""
     command: str = ""
     options: list[ScriptOption] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
     commands: list[_Parser] = field(default_factory=list)
-    is_known: bool = True
+    is_complete: bool = True
     is_parent: bool = False
     parses: str = ""
 
@@ -36,11 +41,23 @@ class _Parser:
         """Add the options that another parser has."""
         self.options += other.options
         self.needs += other.needs
-        self.is_known &= other.is_known
+        self.is_complete &= other.is_complete
 
 
 def argparse_options(script: Script) -> CommandLine | None:
-    """Return the command line of the parser that the script uses; None without one."""
+    """Return the command line of the parser that the script uses; None without one.
+
+    >>> script = Script(ast.parse('''
+    ... import argparse
+    ... parser = argparse.ArgumentParser()
+    ... parser.add_argument("--lr", type=float, default=1)
+    ... parser.add_argument("data")
+    ... options = parser.parse_args()
+    ... '''))
+    >>> line = argparse_options(script)
+    >>> [(option.name, option.default) for option in line.options], line.needs, line.is_complete
+    ([('lr', 1.0)], ['data'], True)
+    """
     if not any(called_name(call) in _ADDS for call in script.calls):
         return None
     reader = _Reader(script)
@@ -52,18 +69,18 @@ def argparse_options(script: Script) -> CommandLine | None:
 class _Reader:
     """Finds the parsers of a script, and which of them each option belongs to.
 
-    A variable belongs to the function that assigns it. Options of a parser that is passed to a function are those of
-    `anywhere`: they count for every parser.
+    A variable belongs to the function that assigns it, its scope: `.main`, or "" for the module. Options of a parser
+    that is passed to a function are those of `anywhere`: they count for every parser.
     """
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.anywhere = _Parser(is_known=False)
-        self.parsed: list[_Parser] = []
-        self.parsers: dict[tuple[str, str], _Parser] = {}
-        self.notes: list[str] = []
-        self.scopes = dict(_scopes(script.tree, ""))
-        self.targets = {
+        self.notes: list[str] = []  # for the user
+        self.parsers: dict[tuple[str, str], _Parser] = {}  # by the scopes and names of their variables
+        self.parsed: list[_Parser] = []  # those that parse, in the order in which they do
+        self.anywhere = _Parser(is_complete=False)
+        self.scopes = dict(_scopes(script.tree, ""))  # of all calls
+        self.targets = {  # what an expression is assigned to
             node.value: node.targets[0] if isinstance(node, ast.Assign) else node.target
             for node in script.nodes
             if isinstance(node, ast.Assign | ast.AnnAssign)
@@ -71,10 +88,10 @@ class _Reader:
         for call in script.calls:
             if called_name(call) in (*_MAKERS, *_GROUPS):
                 self._note_parser(call)
-        for call in script.calls:
-            made, variable = self._made_by(call), self._variable(call)
-            if made is not None and variable is not None:
-                self.parsers.setdefault(variable, made)
+        for call in script.calls:  # parser = make_parser()
+            returned, variable = self._parser_returned_by(call), self._variable(call)
+            if returned is not None and variable is not None:
+                self.parsers.setdefault(variable, returned)
         for call in script.calls:
             self._note_call(call)
 
@@ -83,24 +100,13 @@ class _Reader:
         return [*{id(parser): parser for parser in self.parsers.values()}.values(), self.anywhere]
 
     def command_line(self) -> CommandLine:
-        """Return what the script takes: the options of its first parser, and of others that leave words to the next."""
-        roots = [parser for parser in self.all() if not parser.command and parser is not self.anywhere]
-        parsed = self.parsed or [parser for parser in roots if not parser.is_parent][:1]
-        first = parsed[0] if parsed else _Parser(is_known=False)
-        root = replace(first, options=[*first.options], needs=[*first.needs])
-        for other in parsed[1:]:
-            if root.parses != "parse_args":
-                root.add(other)
-            else:
-                self.notes.append(f"the script has several parsers: these are the options of {root.name}")
-                break
-        root.options += self.anywhere.options
-        root.needs += self.anywhere.needs
-        is_known = root.is_known and "parse_known_args" not in (root.parses, self.anywhere.parses)
+        """Return what the script takes, of several commands with the options of the one that trials run."""
+        root = self._root()
+        is_complete = root.is_complete and "parse_known_args" not in (root.parses, self.anywhere.parses)
         if not root.commands:
             options = {option.name: option for option in root.options}
             return CommandLine(
-                options=[*options.values()], needs=root.needs, is_known=is_known, notes=self.notes
+                options=[*options.values()], needs=root.needs, is_complete=is_complete, notes=self.notes
             )
         command = chosen_command(root.commands, lambda each: each.command)
         own = {option.name for option in command.options}
@@ -110,9 +116,25 @@ class _Reader:
             command=command.command,
             others=[each.command for each in root.commands if each is not command],
             needs=[*root.needs, *command.needs],
-            is_known=is_known and command.is_known,
+            is_complete=is_complete and command.is_complete,
             notes=self.notes,
         )
+
+    def _root(self) -> _Parser:
+        """Return the first parser that parses, with the options of those that get its unknown words, and of `anywhere`."""
+        roots = [parser for parser in self.all() if not parser.command and parser is not self.anywhere]
+        parsed = self.parsed or [parser for parser in roots if not parser.is_parent][:1]
+        first = parsed[0] if parsed else _Parser(is_complete=False)
+        root = replace(first, options=[*first.options], needs=[*first.needs])
+        for other in parsed[1:]:
+            if root.parses != "parse_args":
+                root.add(other)
+            else:
+                self.notes.append(f"the script has several parsers: these are the options of {root.name}")
+                break
+        root.options += self.anywhere.options
+        root.needs += self.anywhere.needs
+        return root
 
     def _note_parser(self, call: ast.Call) -> None:
         """Note the variable to which a call assigns a parser, or a part of one."""
@@ -130,11 +152,13 @@ class _Reader:
             parser.add(transformers_options(self.script, call))
         for parent in getattr(keyword(call, "parents"), "elts", ()):
             known = self._named(parent, call)
-            parser.is_known &= known is not None
+            parser.is_complete &= known is not None
             if known is not None:
                 known.is_parent = True
                 parser.add(known)
-        parser.is_known &= keyword(call, "parents") is None or isinstance(keyword(call, "parents"), ast.List)
+        parser.is_complete &= keyword(call, "parents") is None or isinstance(
+            keyword(call, "parents"), ast.List
+        )
         self.parsers[variable or (self.scopes[call], ast.unparse(call))] = parser
 
     def _note_call(self, call: ast.Call) -> None:
@@ -163,11 +187,11 @@ class _Reader:
         script = script or self.script
         words = [word for word in map(script.value, call.args) if isinstance(word, str)]
         if len(words) < len(call.args):
-            parser.is_known = False
+            parser.is_complete = False
         if not words:
             return
         dashed = [word for word in words if word.startswith("-")]
-        long = [word for word in dashed if word.startswith(_FLAG)] or dashed
+        long = [word for word in dashed if word.startswith(_LONG_PREFIX)] or dashed
         is_optional = script.value(keyword(call, "nargs")) in ("?", "*")
         if script.value(keyword(call, "required")) is True or (not long and not is_optional):
             parser.needs.append((long or words)[0].lstrip("-"))
@@ -187,7 +211,7 @@ class _Reader:
                 if called_name(each) == "add_argument":
                     self._note_option(each, parser, found[0])
         elif name not in _ADD_NOTHING:
-            parser.is_known = False
+            parser.is_complete = False
             self.notes.append(
                 f"{name} may add options to the parser, which are not read: add them with --param"
             )
@@ -210,10 +234,12 @@ class _Reader:
         if isinstance(owner, ast.Call):
             if called_name(owner) in _GROUPS:
                 return self._owner(owner)
-            return self._made_by(owner) or self.parsers.get((self.scopes[call], ast.unparse(owner)))
+            return self._parser_returned_by(owner) or self.parsers.get(
+                (self.scopes[call], ast.unparse(owner))
+            )
         return self._named(owner, call)
 
-    def _made_by(self, call: ast.Call) -> _Parser | None:
+    def _parser_returned_by(self, call: ast.Call) -> _Parser | None:
         """Return the parser of the function that is called, such as `make_parser()`."""
         scope = f".{called_name(call)}"
         return next((parser for (place, _), parser in self.parsers.items() if place == scope), None)
@@ -250,7 +276,7 @@ def _option(script: Script, call: ast.Call, word: str) -> ScriptOption:
             option, default=False, words=(word, "")
         )  # without it, whatever the script makes of that
     if script.origin(keyword(call, "action")).endswith("BooleanOptionalAction"):
-        return replace(option, default=default, words=(word, f"{_FLAG}no-{name}"))
+        return replace(option, default=default, words=(word, f"{_LONG_PREFIX}no-{name}"))
     kind = script.origin(keyword(call, "type"))
     takes_one = keyword(call, "action") is None or action == "store"
     if not takes_one or isinstance(script.value(keyword(call, "nargs")), int):

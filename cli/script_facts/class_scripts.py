@@ -86,7 +86,19 @@ _MAKERS = {
 
 
 def class_options(script: Script) -> CommandLine | None:
-    """Return the command line that tyro, fire, jsonargparse or simple_parsing makes of a class or a function."""
+    """Return the command line that tyro, fire, jsonargparse or simple_parsing makes of a class or a function.
+
+    >>> script = Script(ast.parse('''
+    ... @dataclass
+    ... class Config:
+    ...     data: str
+    ...     batch_size: int = 32
+    ... config = tyro.cli(Config)
+    ... '''))
+    >>> line = class_options(script)
+    >>> [(option.name, option.default) for option in line.options], line.needs
+    ([('data', None), ('batch-size', 32)], ['data'])
+    """
     for call in script.calls:
         style = _MAKERS.get(script.origin(call))
         found = script.definition(keyword(call, "config_class", 0)) if style is not None else None
@@ -102,13 +114,13 @@ def class_options(script: Script) -> CommandLine | None:
     return None
 
 
-def command_line(options: Sequence[ScriptOption], style: Style, *, is_known: bool = True) -> CommandLine:
+def command_line(options: Sequence[ScriptOption], style: Style, *, is_complete: bool = True) -> CommandLine:
     """Return the command line with these options, without those that share a name: they need a longer one."""
     names = [option.name for option in options]
     single = [option for option in options if names.count(option.name) == 1]
     needs = [option.name for option in single if option.is_required]
     kept = [option for option in single if not (style.is_positional and option.is_required)]
-    return CommandLine(options=kept, needs=needs, is_known=is_known and len(single) == len(names))
+    return CommandLine(options=kept, needs=needs, is_complete=is_complete and len(single) == len(names))
 
 
 def options_of(
@@ -255,12 +267,12 @@ def transformers_options(script: Script, call: ast.Call) -> CommandLine:
     given = keyword(call, "dataclass_types", 0)
     types = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
     options: list[ScriptOption] = []
-    is_known = True
+    is_complete = True
     for each in types:
         if (found := script.definition(each)) is not None:
             options += options_of(*found, TRANSFORMERS)
             continue
-        is_known = False
+        is_complete = False
         if script.origin(each).endswith("TrainingArguments"):
             options += (ScriptOption(name=name, default=value) for name, value in _TRAINING_ARGUMENTS.items())
-    return command_line(options, TRANSFORMERS, is_known=is_known)
+    return command_line(options, TRANSFORMERS, is_complete=is_complete)

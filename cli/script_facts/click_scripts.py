@@ -29,7 +29,19 @@ class _Command:
 
 
 def click_options(script: Script) -> CommandLine | None:
-    """Return the command line of a script with click; None without click."""
+    """Return the command line of a script with click; None without click.
+
+    >>> script = Script(ast.parse('''
+    ... import click
+    ... @click.command()
+    ... @click.option("--bias/--no-bias", default=True)
+    ... @click.argument("data")
+    ... def train(bias, data): ...
+    ... '''))
+    >>> line = click_options(script)
+    >>> [(option.name, option.words) for option in line.options], line.needs, line.is_complete
+    ([('bias', ('--bias', '--no-bias'))], ['data'], True)
+    """
     if "click" not in script.modules:
         return None
     commands = [*_commands(script, "command", _ENDINGS)]
@@ -50,12 +62,22 @@ def click_options(script: Script) -> CommandLine | None:
         command=" ".join([*(group.name for group in groups[1:]), chosen.name]) if groups else "",
         others=[command.name for command in commands if groups and command is not chosen],
         needs=needs,
-        is_known=all(called_name(decorator) in _KNOWN_DECORATORS for decorator in decorators),
+        is_complete=all(called_name(decorator) in _KNOWN_DECORATORS for decorator in decorators),
     )
 
 
 def typer_options(script: Script) -> CommandLine | None:
-    """Return the command line of a script with typer; None without typer."""
+    """Return the command line of a script with typer; None without typer.
+
+    >>> script = Script(ast.parse('''
+    ... import typer
+    ... def main(data: str, batch_size: int = 32): ...
+    ... typer.run(main)
+    ... '''))
+    >>> line = typer_options(script)
+    >>> [(option.name, option.default) for option in line.options], line.needs
+    ([('batch-size', 32)], ['data'])
+    """
     if "typer" not in script.modules:
         return None
     commands = [*_commands(script, "command")]

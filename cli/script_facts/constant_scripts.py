@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from .class_scripts import class_fields, value_of
 from .script_options import Constants, ScriptOption
 from .script_syntax import EnumMember, Script, assigned_names, assigned_values, called_name
 
-_ASK = "pitchpipe.get_next_parameter()"
+_PARAMETERS_CALL = "pitchpipe.get_next_parameter()"
 _CONFIG = re.compile(r"conf|cfg|param|hyper|setting|default|^(hp|hps|args|opts?|options)$")
 _DICTS = frozenset({"dict", "ConfigDict", "EasyDict", "edict", "Box", "DotMap", "Munch"})
 _DATACLASSES = frozenset({"dataclass", "define", "frozen", "attrs", "BaseModel", "NamedTuple"})
@@ -25,6 +26,21 @@ def constants_of(script: Script, *, asks: bool) -> Constants | None:
     """Return the constants that look like parameters, with what to write; None without any.
 
     A script that `asks` for its parameters has the lines already, and not its variables if they are not looked up.
+
+    >>> script = Script(ast.parse('''
+    ... config = {
+    ...     "epochs": 10,
+    ...     "optimizer": {"lr": 0.1, "name": "adam"},
+    ... }
+    ... train(config)
+    ... '''))
+    >>> found = constants_of(script, asks=False)
+    >>> [(option.name, option.default) for option in found.options]
+    [('epochs', 10), ('lr', 0.1)]
+    >>> print(*found.lines, sep="\\n")
+    parameters = pitchpipe.get_next_parameter()   # below line 5
+    for part in (config, config["optimizer"]):
+        part.update({key: parameters[key] for key in part.keys() & parameters.keys()})
     """
     for read in (
         (_of_dict, _of_dataclass, _of_class) if asks else (_of_dict, _of_dataclass, _of_class, _of_module)
@@ -49,7 +65,8 @@ def _of_dict(script: Script) -> Constants | None:
         items = dict(_items(script, node.value))
         if made in _NAMESPACES:
             found = _constants(
-                _options(items), [f"vars({names[0]}).update({_ASK})   # below line {node.end_lineno}"]
+                _options(items),
+                [f"vars({names[0]}).update({_PARAMETERS_CALL})   # below line {node.end_lineno}"],
             )
         elif isinstance(node.value, ast.Dict) or made in _DICTS:
             found = _of_nested(names[0], items, node.end_lineno)
@@ -77,60 +94,72 @@ def _items(script: Script, node: ast.expr) -> Iterator[tuple[str, Any]]:
 
 
 def _of_nested(name: str, items: dict[str, Any], line: int | None) -> Constants:
-    """Return the values of a dict and of the dicts in it, whose names are used alone where they occur once."""
+    """Return the values of the dict `name` and of the dicts in it, by their own names: `lr` in `config["model"]`."""
     parts = {f'{name}["{key}"]': value for key, value in items.items() if isinstance(value, dict)}
-    every = [item for part in (items, *parts.values()) for item in part.items()]
-    flat = [key for key, _ in every]
-    single = {key: value for key, value in every if flat.count(key) == 1 and not isinstance(value, dict)}
-    worth = {key for key, value in single.items() if _is_worth_tuning(ScriptOption(name=key, default=value))}
-    inside = [key for key, part in parts.items() if part.keys() & worth]
-    twice = [key for key, value in every if flat.count(key) > 1 and isinstance(value, int | float)]
-    deeper = [key for part in parts.values() for key, value in part.items() if isinstance(value, dict)]
-    left_out = [*deeper, *dict.fromkeys(twice)]
+    values, left_out = _values_with_own_names([items, *parts.values()])
+    worth = {option.name for option in _options(values) if _is_worth_tuning(option)}
+    inside = [path for path, part in parts.items() if part.keys() & worth]
     if not inside:
-        top = {key: value for key, value in items.items() if key in single}
-        return _constants(_options(top), [f"{name}.update({_ASK})   # below line {line}"], left_out)
+        top = {key: value for key, value in values.items() if key in items}
+        return _constants(
+            _options(top), [f"{name}.update({_PARAMETERS_CALL})   # below line {line}"], left_out
+        )
     lines = [
-        f"parameters = {_ASK}   # below line {line}",
+        f"parameters = {_PARAMETERS_CALL}   # below line {line}",
         f"for part in ({', '.join([name, *inside])}):",
         "    part.update({key: parameters[key] for key in part.keys() & parameters.keys()})",
     ]
-    return _constants(_options(single), lines, left_out)
+    return _constants(_options(values), lines, left_out)
+
+
+def _values_with_own_names(dicts: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values whose names occur once in a dict and those inside of it, and the names that are left out.
+
+    Left out are dicts that are nested more deeply, and numbers whose names occur twice.
+
+    >>> _values_with_own_names([{"lr": 0.1, "size": 2, "model": {}}, {"size": 8, "act": {}, "bias": True}])
+    ({'lr': 0.1, 'bias': True}, ['act', 'size'])
+    """
+    every = [item for each in dicts for item in each.items()]
+    counts = Counter(key for key, _ in every)
+    values = {key: value for key, value in every if counts[key] == 1 and not isinstance(value, dict)}
+    deeper = [key for inner in dicts[1:] for key, value in inner.items() if isinstance(value, dict)]
+    twice = [key for key, value in every if counts[key] > 1 and isinstance(value, int | float)]
+    return values, [*deeper, *dict.fromkeys(twice)]
 
 
 def _of_dataclass(script: Script) -> Constants | None:
     """Return the fields of a dataclass that the script makes an instance of, or whose name says what it is."""
     for definition in script.definitions.values():
-        marks = _marks(definition)
-        if not isinstance(definition, ast.ClassDef) or not marks:
+        if not isinstance(definition, ast.ClassDef) or not (markers := _dataclass_markers(definition)):
             continue
-        made = next((call for call in script.calls if script.origin(call) == definition.name), None)
-        if made is None and not _CONFIG.search(definition.name.lower()):
+        instance = next((call for call in script.calls if script.origin(call) == definition.name), None)
+        if instance is None and not _CONFIG.search(definition.name.lower()):
             continue
-        if made is not None and _has_arguments(made) and "dataclass" not in marks:
+        if instance is not None and _has_arguments(instance) and "dataclass" not in markers:
             continue  # only of a dataclass is there a copy with other values
-        given = {item.arg: item.value for item in made.keywords} if made is not None else {}
-        fields = {
-            name: value_of(script, annotation, given.get(name, default))
-            for name, annotation, default in class_fields(script, definition)
-        }
-        options = [
-            ScriptOption(name=name, default=field.default, choices=field.choices)
-            for name, field in fields.items()
-            if not any(isinstance(choice, EnumMember) for choice in field.choices)  # no JSON can express it
-        ]
-        classes = [
-            name for name, annotation, _ in class_fields(script, definition) if script.class_of(annotation)
-        ]
-        nested = [name for name in classes if not fields[name].choices]
-        found = _constants(options, [_line_of_instance(script, definition.name, made)], nested)
+        found = _of_fields(script, definition, instance)
         if any(map(_is_worth_tuning, found.options)):
             return found
     return None
 
 
-def _marks(definition: ast.AST) -> set[str]:
-    """Return what makes a class one whose fields are arguments."""
+def _of_fields(script: Script, definition: ast.ClassDef, instance: ast.Call | None) -> Constants:
+    """Return the fields of a dataclass, with the values that the call for the instance gives them."""
+    given = {} if instance is None else {item.arg: item.value for item in instance.keywords}
+    options: list[ScriptOption] = []
+    nested: list[str] = []
+    for name, annotation, default in class_fields(script, definition):
+        field = value_of(script, annotation, given.get(name, default))
+        if script.class_of(annotation) and not field.choices:
+            nested.append(name)
+        if not any(isinstance(choice, EnumMember) for choice in field.choices):  # no JSON can express it
+            options.append(ScriptOption(name=name, default=field.default, choices=field.choices))
+    return _constants(options, [_line_of_instance(script, definition.name, instance)], nested)
+
+
+def _dataclass_markers(definition: ast.AST) -> set[str]:
+    """Return the decorators and bases that make the fields of a class its arguments."""
     if not isinstance(definition, ast.ClassDef):
         return set()
     return {called_name(mark) for mark in (*definition.decorator_list, *definition.bases)} & _DATACLASSES
@@ -143,9 +172,9 @@ def _has_arguments(call: ast.Call) -> bool:
 
 def _line_of_instance(script: Script, name: str, made: ast.Call | None) -> str:
     if made is None or not _has_arguments(made):
-        return f"{name}(**{_ASK})   # in place of {name}()"
+        return f"{name}(**{_PARAMETERS_CALL})   # in place of {name}()"
     variable = next((names[0] for node in script.nodes if (names := _names_of(node, made))), "config")
-    line = f"{variable} = dataclasses.replace({variable}, **{_ASK})"
+    line = f"{variable} = dataclasses.replace({variable}, **{_PARAMETERS_CALL})"
     return f"{line}   # below line {made.end_lineno}, with import dataclasses"
 
 
@@ -160,11 +189,11 @@ def _of_class(script: Script) -> Constants | None:
         if (
             isinstance(definition, ast.ClassDef)
             and _CONFIG.search(definition.name.lower())
-            and not _marks(definition)
+            and not _dataclass_markers(definition)
         ):
             values = {name: script.value(value) for name, value in assigned_values(definition.body)}
             lines = [
-                f"for name, value in {_ASK}.items():   # below line {definition.end_lineno}",
+                f"for name, value in {_PARAMETERS_CALL}.items():   # below line {definition.end_lineno}",
                 f"    setattr({definition.name}, name, value)",
             ]
             found = _constants(_options(values), lines)
@@ -194,7 +223,7 @@ def _of_module(script: Script) -> Constants | None:
         return None
     line = max(node.end_lineno or node.lineno for _, node in reached)
     options = [ScriptOption(name=name, default=script.value(node.value)) for name, node in reached]
-    return _constants(options, [f"globals().update({_ASK})   # below line {line}"])
+    return _constants(options, [f"globals().update({_PARAMETERS_CALL})   # below line {line}"])
 
 
 def _first_uses(script: Script) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +13,45 @@ from .class_scripts import Style, options_of
 from .script_options import CommandLine, ScriptOption
 from .script_syntax import Script, called_name, keyword
 
-# Without it, trials that start in the same second would share Hydra's folder.
-_FOLDER = 'hydra.run.dir="$PITCHPIPE_OUTPUT_DIR"'
+# Trials that start in the same second would share the folder that Hydra names after the time.
+_RUN_DIR_OVERRIDE = 'hydra.run.dir="$PITCHPIPE_OUTPUT_DIR"'
 _PACKAGE = re.compile(r"^# *@package +(\S+)", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z][\w-]*")
 _DEEPEST, _MOST_FILES = 8, 200
 
 
 def hydra_options(script: Script) -> CommandLine | None:
-    """Return what the config of a script with `@hydra.main` has; None if it cannot be found or read."""
+    """Return what the config of a script with `@hydra.main` has; None if it cannot be found or read.
+
+    >>> script = Script(ast.parse('''
+    ... @dataclass
+    ... class Config:
+    ...     lr: float = 0.1
+    ... ConfigStore.instance().store(name="config", node=Config)
+    ... @hydra.main(config_name="config")
+    ... def main(config): ...
+    ... '''))
+    >>> [option.passed for option in hydra_options(script).options]
+    ['lr={lr}']
+    """
     for function in script.functions:
         for decorator in function.decorator_list:
             if script.origin(decorator) == "hydra.main" and isinstance(decorator, ast.Call):
-                options, is_known = _of_config(script, decorator)
-                return _command_line(options, is_known, _FOLDER) if options else None
+                options, is_complete = _of_config(script, decorator)
+                return _command_line(options, is_complete, _RUN_DIR_OVERRIDE) if options else None
     return None
 
 
 def omegaconf_options(script: Script) -> CommandLine | None:
-    """Return what the file of a script has that merges `OmegaConf.load(...)` with `OmegaConf.from_cli()`."""
+    """Return what the file of a script has that merges `OmegaConf.load(...)` with `OmegaConf.from_cli()`.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "config.yml").write_text("model: {width: 8}")
+    >>> text = "OmegaConf.merge(OmegaConf.load('config.yml'), OmegaConf.from_cli())"
+    >>> [option.passed for option in omegaconf_options(Script(ast.parse(text), folder)).options]
+    ['model.width={model.width}']
+    """
     calls = {script.origin(call).removeprefix("omegaconf."): call for call in script.calls}
     load = calls.get("OmegaConf.load")
     if load is None or "OmegaConf.from_cli" not in calls or script.folder is None:
@@ -38,12 +59,12 @@ def omegaconf_options(script: Script) -> CommandLine | None:
     name = script.value(keyword(load, "file_", 0))
     data = _read(script.folder / name) if isinstance(name, str) else {}
     options = [*_leaves(data, "")]
-    return _command_line(options, is_known=False) if options else None
+    return _command_line(options, is_complete=False) if options else None
 
 
-def _command_line(options: list[ScriptOption], is_known: bool, last: str = "") -> CommandLine:
+def _command_line(options: list[ScriptOption], is_complete: bool, last: str = "") -> CommandLine:
     needs = [option.name for option in options if option.is_required]
-    return CommandLine(options=options, last=last, needs=needs, is_known=is_known)
+    return CommandLine(options=options, last=last, needs=needs, is_complete=is_complete)
 
 
 def _of_config(script: Script, decorator: ast.Call) -> tuple[list[ScriptOption], bool]:
@@ -58,7 +79,7 @@ def _of_config(script: Script, decorator: ast.Call) -> tuple[list[ScriptOption],
         return [], False
     reader = _ConfigReader(script.folder / (path or "."))
     reader.read(name.removesuffix(".yaml"), "", 0)
-    return [*reader.options.values()], reader.is_known
+    return [*reader.options.values()], reader.is_complete
 
 
 def _structured(script: Script, name: str) -> list[ScriptOption] | None:
@@ -73,13 +94,14 @@ def _structured(script: Script, name: str) -> list[ScriptOption] | None:
 
 
 def _without_dashes(option: ScriptOption) -> ScriptOption:
-    return ScriptOption(
-        name=option.name,
-        default=option.default,
-        choices=option.choices,
-        dashes="",
-        is_required=option.is_required or option.default == "???",
-    )
+    """Return an option as an override of Hydra; `???` is a value that the command line has to give.
+
+    >>> override = _without_dashes(ScriptOption(name="lr", default="???", low=0.0, high=1.0))
+    >>> override.dashes, override.is_required, override.high
+    ('', True, 1.0)
+    """
+    is_required = option.is_required or option.default == "???"
+    return replace(option, dashes="", is_required=is_required)
 
 
 class _ConfigReader:
@@ -88,16 +110,16 @@ class _ConfigReader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.options: dict[str, ScriptOption] = {}
-        self.is_known = True
-        self.left = _MOST_FILES
+        self.is_complete = True
+        self.files_left = _MOST_FILES
 
     def read(self, name: str, package: str, depth: int) -> None:
         """Read a file, and what its defaults list names, into a package such as `model`."""
         path = self.folder / f"{name}.yaml"
-        self.left -= 1
-        data = _read(path) if depth <= _DEEPEST and self.left >= 0 else {}
+        self.files_left -= 1
+        data = _read(path) if depth <= _DEEPEST and self.files_left >= 0 else {}
         if not data:
-            self.is_known = False
+            self.is_complete = False
             return
         package = _package(path, package)
         defaults = data.pop("defaults", [])
@@ -120,7 +142,7 @@ class _ConfigReader:
                 if group.startswith("override ") or group.lstrip("/").startswith("hydra/") or choice is None:
                     continue
                 if not isinstance(choice, str) or "${" in choice:
-                    self.is_known = False
+                    self.is_complete = False
                     continue
                 place, _, renamed = group.removeprefix("optional ").partition("@")
                 folder = place.lstrip("/") if place.startswith("/") else _joined("/", inside, place)
@@ -152,7 +174,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _leaves(data: Mapping[str, Any], package: str) -> Iterator[ScriptOption]:
-    """Yield the values in a config by their paths; Hydra's own, lists and what begins with `_` are no parameters."""
+    """Yield the values in a config by their paths; Hydra's own, lists and what begins with `_` are not parameters."""
     for key, value in data.items():
         name = _joined(".", package, key)
         if name == "hydra" or not _NAME.fullmatch(key):

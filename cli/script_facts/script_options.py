@@ -79,8 +79,9 @@ class ScriptOption:
 class CommandLine:
     """What a script takes: options, the name of a `command` before them, and `last`, which each trial needs.
 
-    `needs` are the options and arguments that are required; `is_known` says that there are no others. `others` are the
-    commands that trials do not run, `notes` what users should know. `of_argparse` says that it is a parser.
+    `needs` are the options and arguments that are required; `is_complete` says that `options` are all that there are.
+    `others` are the commands that trials do not run, `notes` what users should know. `of_argparse` says that it is a
+    parser.
     """
 
     options: Sequence[ScriptOption]
@@ -88,7 +89,7 @@ class CommandLine:
     others: Sequence[str] = ()
     last: str = ""
     needs: Sequence[str] = ()
-    is_known: bool = True
+    is_complete: bool = True
     of_argparse: bool = False
     notes: Sequence[str] = ()
 

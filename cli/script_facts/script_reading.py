@@ -92,8 +92,8 @@ class ScriptFacts:
 
     def refuses(self, name: str) -> bool:
         """Return whether the script's parser would refuse a parameter; False unless all its options are known."""
-        is_known = self.command_line.is_known and not self.parameters and self.constants is None
-        return is_known and _folded(name) not in map(_folded, self.option_names)
+        is_complete = self.command_line.is_complete and not self.parameters and self.constants is None
+        return is_complete and _folded(name) not in map(_folded, self.option_names)
 
     @property
     def names(self) -> set[str]:
@@ -127,7 +127,7 @@ def read_script(text: str, folder: Path | None = None) -> ScriptFacts:
 def _facts_of(script: Script) -> ScriptFacts:
     parameters, is_asking = looked_up(script), asks(script)
     found = (read(script) for read in COMMAND_LINES)
-    command_line = next(filter(None, found), CommandLine(options=(), is_known=False))
+    command_line = next(filter(None, found), CommandLine(options=(), is_complete=False))
     is_tunable = any(option.is_proposed for option in command_line.options)
     return ScriptFacts(
         parameters=parameters,
