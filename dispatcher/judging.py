@@ -15,7 +15,7 @@ from .plugin import Plugin
 _log = logging.getLogger(__name__)
 
 
-class Judging(Checkpointed):
+class AssessorHalf(Checkpointed):
     """Lets an assessor judge trials; its methods run on the assessor worker only."""
 
     KEPT: ClassVar = ("_histories", "_stopped", "_ended")

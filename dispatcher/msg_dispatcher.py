@@ -30,10 +30,10 @@ from ..protocol import (
 )
 from ..tuners import TrialControl
 from .channel import Channel
-from .judging import Judging
+from .judging import AssessorHalf
 from .msg_dispatcher_base import MsgDispatcherBase
 from .stop_rule import StopRule
-from .suggesting import Suggesting
+from .suggesting import TunerHalf
 from .workers import Worker
 
 _SPACES = (CommandType.Initialize, CommandType.UpdateSearchSpace)
@@ -68,11 +68,11 @@ class MsgDispatcher(MsgDispatcherBase):
         self.tuner, self.assessor = tuner, assessor
         self.constraints = tuple(constraints)
         self.stop_rule = stop_rule
-        self._suggesting = Suggesting(tuner, self.send, self._send_now, self, objective)
+        self._suggesting = TunerHalf(tuner, self.send, self._send_now, self, objective)
         self._give_control()
-        self._judging: Judging | None = None
+        self._judging: AssessorHalf | None = None
         if assessor is not None:
-            self._judging = Judging(assessor, self.send, objective, peer=self.protocol is not None)
+            self._judging = AssessorHalf(assessor, self.send, objective, peer=self.protocol is not None)
         self._to_tuner = (self.default_worker,)
         # Without an assessor its worker sleeps: waking it for every trial costs more than the trial's results.
         self._to_assessor = () if assessor is None else (self.assessor_worker,)

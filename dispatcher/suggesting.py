@@ -31,7 +31,7 @@ _OWN_TUNERS = f"{__name__.partition('.')[0]}.tuners."
 _log = logging.getLogger(__name__)
 
 
-class Suggesting(Checkpointed):
+class TunerHalf(Checkpointed):
     """Lets a tuner suggest and learn; all but the callback runs on the default worker only."""
 
     KEPT: ClassVar = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
@@ -52,7 +52,8 @@ class Suggesting(Checkpointed):
         self._objective = objective
         self._next_id = 0
         self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
-        self._reported: set[Any] = set()  # final result delivered, and not ended yet
+        # Final result delivered, and not ended yet: parameter ids (numbers), and the ids of trials that the user added.
+        self._reported: set[int | str] = set()
         self._ids: dict[str, int | str | None] = {}  # of the trials that reported to a tuner that listens
         self._held: dict[str, Json] = {}  # results of trials that the user added: their parameters come later
 

@@ -123,8 +123,10 @@ def noted_refusal(path: str | os.PathLike[str]) -> MachineError | None:
     return MachineError(number, os.strerror(number), str(path)) if number in errno.errorcode else None
 
 
-def file_identity(descriptor: int) -> tuple[int, int] | None:
-    """Return what tells the open file (pipe, socket) of a descriptor from others; None if it is closed.
+def file_identity(file: int | str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return what tells a file (pipe, socket) from others, also from one that replaces it at its path.
+
+    The file is given by its descriptor or by its path. Return None if the descriptor is closed, or if there is no file.
 
     >>> reader, writer = os.pipe()
     >>> before = file_identity(reader)
@@ -135,13 +137,13 @@ def file_identity(descriptor: int) -> tuple[int, int] | None:
     True
     """
     try:
-        return _identity(descriptor)
+        return _identity(file)
     except OSError:
         return None
 
 
-def _identity(descriptor: int) -> tuple[int, int]:
-    about = os.fstat(descriptor)
+def _identity(file: int | str | os.PathLike[str]) -> tuple[int, int]:
+    about = os.stat(file)
     return about.st_dev, about.st_ino
 
 

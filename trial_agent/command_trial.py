@@ -23,7 +23,16 @@ from pathlib import Path
 import orjson
 
 from ..protocol import LED_TO, OVER_LIMIT, size_text
-from ..sdk import TRACEBACK, LineFile, code_digest, file_digest, merged_code, noted_refusal, shortened
+from ..sdk import (
+    TRACEBACK,
+    LineFile,
+    code_digest,
+    file_digest,
+    file_identity,
+    merged_code,
+    noted_refusal,
+    shortened,
+)
 from . import environ
 from .agent_events import Ended, Event, Outbox, Report, Saved, SpoolProblem, Started
 from .disk import disk_error, sync, with_cause, with_disk_error
@@ -31,7 +40,7 @@ from .job import Job
 from .launcher import StartError, arguments_of, launcher_command, start_program
 from .poll_sources import ExitWatch, FileWatch, Follower, PollTimers, Wake
 from .processes import ProcessTree, WatchdogClient, oom_kills
-from .spool import SpoolReader, place_of, set_aside
+from .spool import SpoolReader, set_aside
 from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
 
@@ -99,7 +108,7 @@ class CommandTrial:
     @property
     def is_recorded(self) -> bool:
         """Whether the reports go into the folder, which may have been replaced since the start."""
-        return self._place is None or place_of(self._spool) == self._place
+        return self._place is None or file_identity(self._spool) == self._place
 
     def run(self) -> Ended:
         """Run the attempt and return its end; all its reports have been sent by then.
@@ -173,7 +182,7 @@ class CommandTrial:
         Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
         set_aside(self._spool)
         LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
-        self._place = place_of(self._spool)
+        self._place = file_identity(self._spool)
         if run.synced:
             sync(self._spool, run.folder)
         environment = job.environment(self._tools.environment)

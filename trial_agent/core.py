@@ -28,7 +28,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NoReturn
 
-from ..sdk import LineFile
+from ..sdk import LineFile, file_identity
 from . import environ
 from .agent_events import Ended, Forgotten, Outbox, encode_event
 from .command_trial import AgentTools, CommandTrial
@@ -58,7 +58,6 @@ from .messages import (
 )
 from .poll_sources import Wake, best_watch
 from .processes import WatchdogClient
-from .spool import place_of
 from .warm import WarmStarts
 
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent twice runs once
@@ -273,7 +272,7 @@ class Agent:
             return True
         if isinstance(self._current, CommandTrial):
             return self._current.is_recorded
-        return self._spool is None or place_of(self._spool_path) == self._spool_place
+        return self._spool is None or file_identity(self._spool_path) == self._spool_place
 
     def _remember(self, job: Job) -> None:
         self._seen[job.key] = _Known(job.identity)
@@ -353,7 +352,7 @@ class Agent:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
             self._spool_was_there = self._spool_path.exists()
             spool = LineFile(str(self._spool_path))
-            self._spool_place = place_of(self._spool_path)
+            self._spool_place = file_identity(self._spool_path)
             if job.run.synced:
                 sync(self._spool_path, job.run.folder)
             self._spool = spool

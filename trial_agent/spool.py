@@ -260,15 +260,6 @@ def set_aside(path: str | os.PathLike[str]) -> None:
             os.replace(path, f"{os.fspath(path)}.old")
 
 
-def place_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Return what distinguishes a file from one that has replaced it at its path; None if there is none."""
-    try:
-        about = os.stat(path)
-    except OSError:
-        return None
-    return about.st_dev, about.st_ino
-
-
 def read_spool(
     path: str | os.PathLike[str],
     trial: str,

@@ -16,7 +16,7 @@ from .base import ready
 from .gp import GaussianProcessTuner
 from .models import Everywhere, Mixture, Model, Score, Training, by_ratio
 
-_GOOD = 0.25  # of the results are in the density of the good ones
+_GOOD = 0.25  # share of the results that count as good
 _BANDWIDTH, _FLIP = 0.1, 0.2
 _DRAWS = 64
 _REFERENCES = 30  # best known points whose means the next result may change
@@ -69,19 +69,19 @@ class MetisTuner(GaussianProcessTuner):
     def _modelled(self) -> Floats:
         model, training = self._train()
         assert isinstance(model, Posterior)
-        suspicious = self._suspicious(model, training) if self._resampling else []
+        suspicious = self._take_misfit_to_repeat(model, training) if self._resampling else []
         if suspicious:
             return np.array(suspicious)
         lowest = self._climb(self._acquisition(model, training), training, self._everywhere)
         if self._exploiting or self._rng.random() >= self._exploration:
             return lowest
         unknown = self._climb(lambda features: model.predict(features)[1], training, self._region())
-        candidates = np.concatenate([lowest[:1], unknown[:1], self._likely(training)[:1]])
+        candidates = np.concatenate([lowest[:1], unknown[:1], self._draw_likely(training)[:1]])
         references = training.features[np.argsort(model.mean(training.features), kind="stable")[:_REFERENCES]]
         gains = _knowledge_gradient(model, self._embedding.features(candidates), references)
         return np.concatenate([candidates[np.argsort(-gains, kind="stable")], lowest[1:]])
 
-    def _suspicious(self, model: Posterior, training: Training) -> list[Floats]:
+    def _take_misfit_to_repeat(self, model: Posterior, training: Training) -> list[Floats]:
         """Return the worst misfit that can be repeated and was not yet, or nothing."""
         for units in _misfits(model, training):
             if units.tobytes() not in self._measured_again and self._is_continuous(units):
@@ -96,7 +96,7 @@ class MetisTuner(GaussianProcessTuner):
         active = np.flatnonzero(~np.isnan(units))
         return any(self._embedding.edges[i] is None for i in np.intersect1d(active, self._layout.numeric))
 
-    def _likely(self, training: Training) -> Floats:
+    def _draw_likely(self, training: Training) -> Floats:
         """Return draws from a density of the good results, those first that are rare among the others; (m, d)."""
         order = np.argsort(training.targets, kind="stable")
         count = max(math.ceil(_GOOD * len(order)), 1)

@@ -23,7 +23,7 @@ from .base import Embedding, LearningTuner, ready
 from .models import mutants
 
 _PROPOSALS = 50
-_MANY = 4  # objectives from which on crowding distances say little
+_MANY_OBJECTIVES = 4  # objectives from which on crowding distances say little
 _SPREAD = 5  # of simulated binary crossover: the larger, the nearer are children to their parents
 _CHANGES = (1.0, 2.0)  # parameters that a mutation changes
 _OTHER_AXES = 1e-6  # the weight of an axis in the search for the extreme point of another
@@ -66,7 +66,7 @@ class NSGATuner(LearningTuner):
         points = self._rng.random((self._size if self._prior else 0, self._layout.dimension))
         self._design = iter(self._layout.deactivate(self._prior.mixed(points)))
         goals = len(self._outcomes.goals) if self._outcomes else 1
-        has_niches = goals >= _MANY if self._niching == "auto" else self._niching != "crowding"
+        has_niches = goals >= _MANY_OBJECTIVES if self._niching == "auto" else self._niching != "crowding"
         self._points = reference_points(goals, self._size) if has_niches and goals > 1 else None
 
     def _rank_outcomes(self) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.dispatcher.errors import PluginFailed
-from pitchpipe.dispatcher.judging import Judging, RecentIds
+from pitchpipe.dispatcher.judging import AssessorHalf, RecentIds
 from pitchpipe.protocol import CommandType, dumps, loads
 
 ARRIVALS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 6)), max_size=30)
@@ -31,7 +31,7 @@ class Threshold:
 
 def judge(arrivals: list[tuple[str, int]]) -> tuple[Threshold, list[Any]]:
     sent: list[Any] = []
-    judging = Judging(Threshold(), lambda command, payload: sent.append((command, payload)))
+    judging = AssessorHalf(Threshold(), lambda command, payload: sent.append((command, payload)))
     for trial, sequence in arrivals:
         judging.metric(trial, sequence, dumps(sequence))
     return judging.plugin.instance, sent
@@ -59,7 +59,7 @@ def test_trial_is_stopped_once_and_not_judged_again(arrivals):
 
 @given(st.permutations(range(5)))
 def test_whole_history_is_judged_in_the_end(order):
-    judging = Judging(Everything(), lambda *_: None)
+    judging = AssessorHalf(Everything(), lambda *_: None)
     for sequence in order:
         judging.metric("t", sequence, dumps(sequence))
     assert judging.plugin.instance.last == [0, 1, 2, 3, 4]
@@ -77,7 +77,7 @@ class Everything:
 
 
 def test_memory_of_ended_trials_is_bounded():
-    judging = Judging(Everything(), lambda *_: None)
+    judging = AssessorHalf(Everything(), lambda *_: None)
     judging._ended = RecentIds(5)
     for i in range(100):
         judging.metric(str(i), 0, "1")
@@ -106,7 +106,9 @@ class Broken(Slotted):
 
 def reasons(assessor: Any) -> list[str]:
     sent: list[str] = []
-    judging = Judging(assessor, lambda command, payload: sent.append(loads(payload)["reason"]), peer=True)
+    judging = AssessorHalf(
+        assessor, lambda command, payload: sent.append(loads(payload)["reason"]), peer=True
+    )
     judging.metric("t", 0, "1")
     return sent
 

@@ -74,9 +74,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Acquisition:
-    """Expected improvement under a posterior; `units` are the points it was fitted to, lowest mean first.
+    """Expected improvement under a posterior; `units` are the points it was fitted to, with their `means`.
 
-    An improvement by less than `least` does not count. With `is_descending` the lowest mean counts instead.
+    They are in the order of the means, the lowest first; `within` a branch its points come first. An improvement by
+    less than `least` does not count. With `is_descending` the lowest mean counts instead.
     """
 
     transform: FeatureTransform
@@ -99,8 +100,9 @@ class Acquisition:
         inside = branch.contains(self.transform.embedding.layout, self.units)
         if not inside.any():
             return self
-        units = np.concatenate([self.units[inside], self.units[~inside]])
-        return replace(self, units=units, best=float(self.means[inside][0]), means=np.empty(0))
+        order = np.concatenate([np.flatnonzero(inside), np.flatnonzero(~inside)])
+        means = self.means[order]
+        return replace(self, units=self.units[order], means=means, best=float(means[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -118,25 +120,26 @@ class FeatureTransform:
         """Return the transform for points, shape (n, d), best first; `near` says that they lie close together."""
         every = np.array([feature for _, feature in embedding.numbers], dtype=np.int64)
         numbers, places = np.unique(every, return_inverse=True)
-        rotation, width = np.eye(len(numbers)), len(embedding.groups)
+        width = len(embedding.groups)
         start = cls(
             embedding=embedding,
             centre=np.zeros(width),
             numbers=numbers,
-            rotation=rotation,
+            rotation=np.eye(len(numbers)),
             scale=np.ones(width),
         )
         if not near:
             return start
         features = embedding.features(units)
         good = features[: max(len(features) // 3, 2)][:, every]
-        rotation[np.ix_(places, places)] = np.linalg.eigh(np.atleast_2d(np.cov(good, rowvar=False)))[1]
-        rotated = replace(start, centre=features.mean(axis=0))
+        axes = np.eye(len(numbers))
+        axes[np.ix_(places, places)] = np.linalg.eigh(np.atleast_2d(np.cov(good, rowvar=False)))[1]
+        rotated = replace(start, centre=features.mean(axis=0), rotation=axes)
         spread = rotated.features(units).std(axis=0)
         scale = np.where(spread > 1e-9, np.clip(_USUAL_SPREAD / np.maximum(spread, 1e-9), 1.0, 1e6), 1.0)
-        rotation *= scale[numbers]
+        rotation = axes * scale[numbers]
         scale[numbers] = 1.0
-        return replace(rotated, scale=scale)
+        return replace(rotated, rotation=rotation, scale=scale)
 
     def features(self, units: Floats) -> Floats:
         """Return the features of points, shape (m, f)."""

@@ -26,7 +26,7 @@ from ..models import (
 from .model import Settings
 
 _GOOD = 0.25  # share of the results that are never compressed
-_SUM = 0.05  # weight of the sum in a scalarisation, which makes every minimum lie on the front
+_SUM_WEIGHT = 0.05  # weight of the sum in a scalarisation, which makes every minimum lie on the front
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -186,10 +186,11 @@ class OutcomeModel:
 
 
 def _floor(means: Floats, early: Floats) -> Floats:
-    """Return how low growth counts, shape (m,): as far below the lowest of all means as that is below the early ones'.
+    """Return the means below which growth does not count, shape (m,).
 
-    At the ends of a front, a small gain in one objective counts with the whole range of the others. Where an objective
-    has come to its lower end, the process does not know, and would look there again and again.
+    They are as far below the lowest of all means as those are below the lowest of the early ones. At the ends of a
+    front, a small gain in one objective counts with the whole range of the others. The process does not know that an
+    objective has reached its lower end: without a floor, the search would look there again and again.
     """
     if not len(early):
         return np.full(means.shape[1], -np.inf)
@@ -206,7 +207,7 @@ def scalarised(rng: np.random.Generator, losses: Floats) -> Floats:
     low, high = good.min(axis=0), np.maximum(good.max(axis=0), np.quantile(losses, _GOOD, axis=0))
     ranges = np.where(high > low, high - low, 1.0)
     weighted = rng.dirichlet(np.ones(losses.shape[1])) * (losses - low) / ranges
-    return weighted.max(axis=1) + _SUM * weighted.sum(axis=1)
+    return weighted.max(axis=1) + _SUM_WEIGHT * weighted.sum(axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

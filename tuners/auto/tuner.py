@@ -34,7 +34,7 @@ _FEWEST = 4  # results that a model needs
 _FEWEST_TO_DESCEND = 40  # results that the model of a descent learns from, also in few dimensions
 _TELLING = 32  # results: among fewer, equal ones may be chance
 _MOST_KNOWN = 5_000  # results that are looked at: the best half, and the newest
-_MANY = 20  # random points; one where trials hardly fail is chosen
+_RANDOM_POINTS = 20  # random points; one where trials hardly fail is chosen
 _UNLIKELY = math.log(0.5)
 _CAUTION = 2.0  # the power of the probability not to fail: a trial that fails says little about the objective
 _DESIGNS = 40  # first designs drawn; the one whose closest points are furthest apart is kept
@@ -120,12 +120,12 @@ class AutoTuner(LearningTuner):
         if self._history.count < s.design_points or np.isfinite(known.losses).sum() < _FEWEST:
             planned = next(self._design, None)
             if planned is None:
-                return self._random(_MANY) if self._failed else []
+                return self._random(_RANDOM_POINTS) if self._failed else []
             return [planned]
         if len(self._curves) and self._rng.random() < self._cheap_share():
             return self._random(1)
         if self._is_on_plateau(known):
-            return self._random(_MANY)
+            return self._random(_RANDOM_POINTS)
         if self._rng.random() < self._fading(s.model_free_share):
             return self._model_free_step(known)
         return self._model_based(known)

@@ -8,7 +8,7 @@ from ...numerics import Floats, Ints
 from .embedding import Layout
 
 _GROWTH = 64
-_MANY = 64  # results that one sort ranks sooner than as many shifts
+_MOST_SHIFTS = 64  # results that are ranked one by one: of more, one sort is faster
 
 
 class History:
@@ -54,7 +54,7 @@ class History:
 
     def _rank(self) -> None:
         """Rank the results since the last call."""
-        if len(self._unranked) > _MANY:
+        if len(self._unranked) > _MOST_SHIFTS:
             self._sort()
         for row, old in self._unranked.items():
             if old == old:
