@@ -88,7 +88,7 @@ class StateObject(TypedDict):
 
 
 class BestObject(TypedDict, total=False):
-    """A best trial, or family, for scripts; `values` only with metrics that are no objectives."""
+    """A best trial, or family, for scripts; `values` only with metrics that are not objectives."""
 
     trial_id: str
     sequence_id: int

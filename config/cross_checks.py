@@ -289,7 +289,7 @@ def warnings_about_command(config: ConfigFields) -> Iterator[str]:
         if not hint and is_meant and config.tuner.class_name is None:
             hint = f"there are {', '.join(names[:_LISTED])}" + (" ..." if len(names) > _LISTED else "")
         if hint:
-            yield f"{{{name}}} in trial_command is no parameter and stays as it is: {hint}"
+            yield f"{{{name}}} in trial_command is not a parameter and is left unchanged: {hint}"
 
 
 def _names(space: Any) -> Iterator[str]:

@@ -246,7 +246,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                     link.flush()
 
     async def end_orphans(self, agent: str) -> None:
-        """Kill what a lost agent's attempts left running, where possible: none of it may report any more."""
+        """Kill what a lost agent's attempts left running, where possible: it may no longer report anything."""
 
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
         """Read a file of the attempt's folder through its agent, or here when the agent is gone."""

@@ -237,7 +237,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         return answer
 
     async def _connect(self) -> None:
-        """Connect; try again, until the agent has been silent for too long, unless it does not listen any more."""
+        """Connect; try again, until the agent has been silent for too long, unless it no longer listens."""
         delay = _TRY_AGAIN
         while True:
             try:

@@ -79,7 +79,7 @@ async def in_thread_or_here(work: Callable[[], _Result]) -> _Result:
 async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -> _Result:
     """Run `work` as `asyncio.to_thread` does, but in a thread for which the interpreter does not wait at its end.
 
-    It also runs while the interpreter ends, when there is no pool of threads any more.
+    It also runs while the interpreter ends, when there is no longer a pool of threads.
     With `stay` the thread outlives the work: the kernel kills Ray's processes with the thread that started them.
     """
     return await _start_thread(work, stay=stay)
@@ -109,7 +109,7 @@ def settle_later(future: asyncio.Future[_Result], finish: Callable[[], None]) ->
         if not future.done():
             finish()
 
-    with contextlib.suppress(RuntimeError):  # the loop is closed: no task waits any more
+    with contextlib.suppress(RuntimeError):  # the loop is closed: no task is waiting
         future.get_loop().call_soon_threadsafe(settle)
 
 

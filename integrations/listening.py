@@ -14,7 +14,7 @@ from ..protocol import Json, Parameters, number_in
 from ..sdk import flat_arguments
 
 Row: TypeAlias = Mapping[str, Json]
-Run: TypeAlias = Any
+TrackerRun: TypeAlias = Any
 """What stands for a run in the library of a tracker."""
 
 _NOT_METRICS = frozenset({"trial_id", "sequence_id", "parameters", "attempt", "done"})
@@ -30,7 +30,7 @@ class RunListener(Callback):
     """
 
     def __init__(self) -> None:
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, TrackerRun] = {}
         self._worker: ThreadPoolExecutor | None = None
         self._has_failed = threading.Event()
 
@@ -39,15 +39,15 @@ class RunListener(Callback):
     def open_experiment(self, experiment: Row) -> None:
         """Prepare the tracker for an experiment that begins or continues."""
 
-    def open_run(self, trial: Row, parameters: Parameters) -> Run:
+    def open_run(self, trial: Row, parameters: Parameters) -> TrackerRun:
         """Return a new run, or the one that an earlier manager opened for this trial."""
         raise NotImplementedError
 
-    def log(self, run: Run, metrics: Mapping[str, float], step: int) -> None:
+    def log(self, run: TrackerRun, metrics: Mapping[str, float], step: int) -> None:
         """Take the numbers of a result; `step` is 1 for the first."""
         raise NotImplementedError
 
-    def close_run(self, run: Run, trial: Row) -> None:
+    def close_run(self, run: TrackerRun, trial: Row) -> None:
         """End a run as its trial ended."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..protocol import Parameters
 from ..sdk import flat_arguments
-from .listening import Row, Run, RunListener
+from .listening import Row, RunListener, TrackerRun
 from .requirements import required
 
 tensorboardX = required("tensorboardX", "2.6", "tensorboard")
@@ -30,16 +30,16 @@ class TensorBoardCallback(RunListener):
         """Choose the folder."""
         self._folder = Path(self._given or Path(experiment["folder"]) / "tensorboard")
 
-    def open_run(self, trial: Row, parameters: Parameters) -> Run:
+    def open_run(self, trial: Row, parameters: Parameters) -> TrackerRun:
         """Open the event file of a trial."""
         return tensorboardX.SummaryWriter(str(self._folder / f"trial-{trial['sequence_id']}"))
 
-    def log(self, run: Run, metrics: Mapping[str, float], step: int) -> None:
+    def log(self, run: TrackerRun, metrics: Mapping[str, float], step: int) -> None:
         """Write the metrics of a result."""
         for name, value in metrics.items():
             run.add_scalar(name, value, step)
 
-    def close_run(self, run: Run, trial: Row) -> None:
+    def close_run(self, run: TrackerRun, trial: Row) -> None:
         """Write the parameters beside the final value, and close the file."""
         values = trial["value"] if isinstance(trial["value"], Mapping) else {"value": trial["value"]}
         results = {f"final/{name}": value for name, value in values.items() if value is not None}

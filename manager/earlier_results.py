@@ -34,7 +34,7 @@ _OTHER_COLUMNS = frozenset(
     column.exported_name for column in columns_in(TrialTable.CSV, with_repeats=False) if column.kind != "json"
 )
 _OF_REPEATS = frozenset(column.name for column in columns_in(TrialTable.CSV) if column.of_repeats)
-# Before the names of parameters in the tables of Optuna and of Ray Tune, whose other columns are no parameters.
+# Before the names of parameters in the tables of Optuna and of Ray Tune, whose other columns are not parameters.
 _PREFIXES = ("params_", "config/")
 _SUCCEEDED = (None, TrialStatus.SUCCEEDED.value, "COMPLETE")
 

@@ -253,7 +253,7 @@ def reasons_outside(config: ExperimentConfig, several: Sequence[Mapping[str, Jso
 
 
 def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
-    """Return the stopper that an experiment was made with; its code may not be importable any more."""
+    """Return the stopper that an experiment was made with; its code may no longer be importable."""
     if not folder.stopper_file.exists():
         return None
     try:

@@ -199,7 +199,7 @@ class Manager:
         return [*of_disk, *of_executor, *of_runner, *self.hooks.warnings]
 
     def add_trial(self, parameters: Mapping[str, Json]) -> None:
-        """Run a trial with a user's parameters; raise `ValueError` if it cannot be run any more."""
+        """Run a trial with a user's parameters; raise `ValueError` if it can no longer be run."""
         why_not = "" if self.runner is None else self.runner.why_not_add()
         if why_not:
             raise ValueError(f"no trial can be added: {why_not}")

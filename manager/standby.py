@@ -75,7 +75,7 @@ class StandbyDispatcher:
         return None if self._spawned is None else self._spawned.pid
 
     def take(self, environment: Mapping[str, str], output: Path) -> SpawnedDispatcher | None:
-        """Have it serve with this environment and print to a file; return None if it cannot any more."""
+        """Have it serve with this environment and print to a file; return None if it no longer can."""
         if self._spawned is None:
             return None
         word = json.dumps({"environment": dict(environment), "output": str(output)}).encode()

@@ -36,7 +36,7 @@ class Trace:
     """Writes spans to a file, in the order in which they end; raises OSError if it cannot be made.
 
     Times are seconds since the epoch; in the file they count from the first span. If the manager is killed, the closing
-    bracket is missing, which viewers accept. A file that cannot be written any more is logged once and left as
+    bracket is missing, which viewers accept. A file that can no longer be written is logged once and left as
     it is.
     """
 

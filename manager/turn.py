@@ -138,7 +138,7 @@ class TurnLoop:
         return self._runner_may_be_written and not self.disk_space.is_awaited
 
     def commit_last(self) -> None:
-        """Commit the last replies of the dispatcher, which are not handled any more."""
+        """Commit the last replies of the dispatcher, which are no longer handled."""
         if self.over.done() and self.over.exception() is not None:
             self._commit(())  # what the runner knows may be wrong
             return
@@ -434,7 +434,7 @@ class EventLog:
     A line is an event as `recorded` writes it, in the order in which the runner handled them. Each manager begins with
     a line of the kind `Begin`: how it found the experiment. The file's size at the last commit is `recorded` in the
     snapshot that it found; what an earlier manager wrote after that was never committed, and a replay leaves it out. A
-    file that cannot be written any more is logged once and left as it is.
+    file that can no longer be written is logged once and left as it is.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -461,5 +461,5 @@ class EventLog:
         try:
             self.size += self._file.write(json.dumps(row).encode() + b"\n")
         except OSError as error:
-            _log.error("events are not recorded any more: %s", error)
+            _log.error("events are no longer recorded: %s", error)
             self._file.close()

@@ -236,7 +236,7 @@ class Experiment(Plots):
             running = self._running
             if running is None:
                 if self._manager is None and self._folder is not None:
-                    raise ValueError("no trial can be added: the experiment does not run any more")
+                    raise ValueError("no trial can be added: the experiment no longer runs")
                 self._added.append(dict(parameters))
                 return
             add = partial(running.manager.add_trial, parameters)

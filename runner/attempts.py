@@ -78,7 +78,7 @@ def retry_ended(trial: Trial, from_checkpoint: bool) -> None:
     trial.user_retries += 1
     trial.failed = {}
     trial.end_time = None
-    leave_rung(trial)  # the tuner does not wait for it any more
+    leave_rung(trial)  # the tuner no longer waits for it
     if not from_checkpoint:
         forget_checkpoint(trial)
 

@@ -111,7 +111,7 @@ class DispatcherEvents:
             self._pending.effects.append(RestoreDispatcher(event.reason))
 
 
-# After this many deaths in a row, without a new command handled in between, it is not restored any more.
+# After this many deaths in a row, without a new command handled in between, it is no longer restored.
 _MOST_DEATHS = 3
 
 
@@ -128,7 +128,7 @@ class _DispatcherFailures:
         self._deaths = 0
 
     def verdict(self, failure: happened.DispatcherFailed) -> str:
-        """Return why the dispatcher is not restored any more, as a sentence; an empty text if it is.
+        """Return why the dispatcher is no longer restored, as a sentence; an empty text if it is.
 
         >>> failures = _DispatcherFailures()
         >>> raised = happened.DispatcherFailed(0.0, message="the tuner raised", where="t.py:3", command=7)

@@ -216,9 +216,9 @@ class TotalsChanged(Event):
 
 @dataclass(slots=True)
 class ExecutorFailed(Event):
-    """The executor can run nothing any more: the experiment ends in its present state, to be resumed.
+    """The executor can no longer run anything: the experiment ends in its present state, to be resumed.
 
-    The manager raises it as an error; the runner never sees it, because nothing may change any more.
+    The manager raises it as an error; the runner never sees it, because nothing may change from then on.
     """
 
     reason: str

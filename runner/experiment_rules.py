@@ -23,10 +23,10 @@ from .trial import Cause, Trial, TrialStatus, Verdict
 from .trial_moves import Trials
 from .verdicts import FailureStreak
 
-# While trials take at most `_SHORT` seconds, a tuner that does not learn is asked for `_AHEAD` more than can run: then
-# the end of a trial and the start of the next one are one turn.
-_AHEAD = 16
-_SHORT = 0.1
+# While trials take at most `_SHORT_TRIAL_S` seconds, a tuner that does not learn is asked for `_PROPOSALS_AHEAD` more
+# than can run: then the end of a trial and the start of the next one are one turn.
+_PROPOSALS_AHEAD = 16
+_SHORT_TRIAL_S = 0.1
 _NOTHING_MORE = "the tuner has nothing more to propose"
 
 
@@ -103,9 +103,9 @@ class ExperimentRules:
         fewest = self.families.fewest
         missing = -(-(self._free_slots() - self.requests.total * fewest) // fewest)
         left = self._trials_left()
-        if self._may_ask_ahead and missing + _AHEAD // 2 >= 0:
+        if self._may_ask_ahead and missing + _PROPOSALS_AHEAD // 2 >= 0:
             # The last ones are left to those who add trials by hand.
-            missing = max(missing, min(missing + _AHEAD, left - _AHEAD))
+            missing = max(missing, min(missing + _PROPOSALS_AHEAD, left - _PROPOSALS_AHEAD))
         missing = min(missing, left)
         if missing > 0:
             self.requests.ask(missing)
@@ -115,7 +115,7 @@ class ExperimentRules:
     def _may_ask_ahead(self) -> bool:
         """Whether proposals may wait for a slot: asked for later, they would be the same."""
         return (
-            self.trials.last_took <= _SHORT
+            self.trials.last_duration <= _SHORT_TRIAL_S
             and not self.state.tuner_learns
             and self.requests.has_more
             and not self.families.are_on
@@ -180,12 +180,12 @@ class ExperimentRules:
             return
         if not state.may_start:
             return
-        full = most is not None and self.trials.created >= most
-        dry = not self.requests.has_more and self.requests.total == 0
-        if (full or dry) and not self.trials.live:
-            state.reason = "" if full else self.requests.why_no_more or _NOTHING_MORE
+        limit_reached = most is not None and self.trials.created >= most
+        tuner_is_exhausted = not self.requests.has_more and self.requests.total == 0
+        if (limit_reached or tuner_is_exhausted) and not self.trials.live:
+            state.reason = "" if limit_reached else self.requests.why_no_more or _NOTHING_MORE
             self._finish(ExperimentStatus.DONE)
-        elif full:
+        elif limit_reached:
             state.move(ExperimentStatus.NO_MORE_TRIAL)
         elif not self.requests.has_more:
             state.move(ExperimentStatus.TUNER_NO_MORE_TRIAL)
@@ -216,11 +216,11 @@ class ExperimentRules:
             self._judge_failure(trial)
         elif trial.status in (TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED):
             self.streak.clear()  # a cancelled trial does not show that anything works
-        elif trial.status is TrialStatus.SYS_CANCELED and self.may_undo(trial):
+        elif trial.status is TrialStatus.SYS_CANCELED and self.may_undo_cancellation(trial):
             # The end that cancelled it was interrupted by a kill, and the experiment resumed since.
             self.run_again(trial, from_checkpoint=True)
 
-    def may_undo(self, trial: Trial) -> bool:
+    def may_undo_cancellation(self, trial: Trial) -> bool:
         """Return whether a trial that the end of the experiment cancelled runs again now that the experiment continues.
 
         Trials with a budget stay cancelled, because their tuner has planned without them; so do repeats, which their

@@ -93,7 +93,7 @@ class ExperimentState:
         self.experiment_id = experiment_id
         self.limits = limits
         self.status = ExperimentStatus.INITIALIZED
-        self.is_ending = False  # stopping or over: no attempt starts any more
+        self.is_ending = False  # stopping or over: no more attempts start
         self.reason = ""  # why the experiment ended early
         self.error = ""  # the traceback that ended it
         self.is_ready = False  # the dispatcher takes requests

@@ -49,7 +49,7 @@ class Trials:
         self.slots = Slots()
         self.deadlines = Deadlines()
         self.silent_agents: set[str] = set()  # no trial starts on them
-        self._took = deque([math.inf], maxlen=_ALIKE)  # seconds that the last trials ran
+        self._durations = deque([math.inf], maxlen=_ALIKE)  # seconds that the last trials ran
         self.stall_was_reported = False  # the tuner was asked to resume trials, and none was since
 
     # ------------------------------------------------------------------ lookups
@@ -145,14 +145,14 @@ class Trials:
             trial.gpus = assignment.gpus
             self.slots.take(trial, avoiding=self.silent_agents)
             self._assign(trial)
-        are_very_short = len(self._took) == _ALIKE and max(self._took) <= _VERY_SHORT
+        are_very_short = len(self._durations) == _ALIKE and max(self._durations) <= _VERY_SHORT
         if are_very_short and not self.state.tuner_learns and not self.request.gpus:
             self._queue_waiting()
 
     @property
-    def last_took(self) -> float:
+    def last_duration(self) -> float:
         """How many seconds the trial that ended last ran; infinite if none has ended."""
-        return self._took[-1]
+        return self._durations[-1]
 
     def _queue_waiting(self) -> None:
         """Queue waiting trials in the agents, which then begin the next one at once; retried trials wait for a slot."""
@@ -271,7 +271,7 @@ class Trials:
         """End a trial for good and notify the dispatcher."""
         attempts.count_failure(trial, verdict)
         trial.end_time, trial.reason, trial.kind = self.pending.now, verdict.reason, verdict.kind
-        self._took.append(math.inf if trial.start_time is None else trial.end_time - trial.start_time)
+        self._durations.append(math.inf if trial.start_time is None else trial.end_time - trial.start_time)
         self._free_slot(trial)
         self._move(trial, verdict.cause)
         del self.live[trial.trial_id]

@@ -81,7 +81,7 @@ class UserRequests:
         """Run the trials again that the end of the experiment cancelled."""
         trials = self._trials.all.values()
         cancelled = [trial for trial in trials if trial.status is TrialStatus.SYS_CANCELED]
-        if retried := list(filter(self._rules.may_undo, cancelled)):
+        if retried := list(filter(self._rules.may_undo_cancellation, cancelled)):
             for trial in retried:
                 self._rules.run_again(trial, from_checkpoint=True)
             self._rules.proceed()

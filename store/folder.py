@@ -391,7 +391,7 @@ def _link_or_copy(source: str, target: str) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file that is not needed any more; one that cannot be removed is logged, and does no harm."""
+    """Remove a file that is no longer needed; one that cannot be removed is logged, and does no harm."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

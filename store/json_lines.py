@@ -19,7 +19,7 @@ _PART = 64 * 1024
 
 
 class JsonConnection:
-    """An open connection; it is closed at the latest when nothing refers to it any more."""
+    """An open connection; it is closed at the latest when nothing refers to it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected

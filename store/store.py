@@ -84,7 +84,7 @@ class Store:
     @classmethod
     def create(cls, path: Path, row: ExperimentRow, objectives: Sequence[str]) -> Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
-        with _begun(path):
+        with _explained_at_creation(path):
             _make_private(path)
             db = open_to_write(path, "FULL" if _survives_power_cut(row.config) else "OFF")
             store = cls(path, db, objectives)
@@ -190,7 +190,7 @@ class Store:
             self._db.execute("UPDATE experiment SET name=?", (name,))
 
     def set_status(self, status: str, reason: str) -> None:
-        """Store how an experiment ended that no manager runs any more."""
+        """Store how an experiment ended that a manager no longer runs."""
         with _explained(self.path):
             self._db.execute("UPDATE experiment SET status=?, reason=?", (status, reason))
 
@@ -387,8 +387,8 @@ def _make_private(path: Path) -> None:
 
 
 @contextmanager
-def _begun(path: Path) -> Iterator[None]:
-    """Explain errors of SQLite; where nothing exists yet, there is nothing to resume."""
+def _explained_at_creation(path: Path) -> Iterator[None]:
+    """Explain errors of SQLite; a full disk is final here, as there is no experiment to resume."""
     try:
         with _explained(path):
             yield

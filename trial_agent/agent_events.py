@@ -338,7 +338,7 @@ class Outbox:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let no thread wait for room any more: the agent is leaving."""
+        """Let threads no longer wait for room: the agent is leaving."""
         self._closed = True
         self.stir()
 

@@ -121,7 +121,7 @@ class _Reader:
         )
 
     def _root(self) -> _Parser:
-        """Return the first parser that parses, with the options of `anywhere` and of parsers that get what it leaves."""
+        """Return the first parser that parses, with the options of `anywhere` and of those that get what it leaves."""
         roots = [parser for parser in self.all() if not parser.command and parser is not self.anywhere]
         parsed = self.parsed or [parser for parser in roots if not parser.is_parent][:1]
         first = parsed[0] if parsed else _Parser(is_complete=False)

@@ -89,9 +89,7 @@ def _stop(folder: ExperimentFolder) -> tuple[StateObject, str]:
         with ExperimentView(folder) as view:
             summary = view.summary()
     except StoreError as error:
-        raise Failure(
-            f"experiment {folder.experiment_id} does not run any more, but {error}", FAILED
-        ) from error
+        raise Failure(f"experiment {folder.experiment_id} no longer runs, but {error}", FAILED) from error
     state = state_object(summary)
     kept = f"{summary.trials} trials are kept in {folder.path}"
     if was_over:

@@ -176,7 +176,7 @@ def _families(view: ExperimentView, query: TrialQuery, objective: Goal) -> _Port
 def _rank_in(
     view: ExperimentView, objective: Goal
 ) -> Callable[[FamilyRow], tuple[bool, int, bool, bool, float]]:
-    """Return the key of the order `best`, which SQL has for trials: the means of families are no rows of the database.
+    """Return the key of the order `best`, which SQL has for trials: the means of families are not rows in the database.
 
     Families that keep the limits come first: the front, then those with all their repeats, since other means are less
     certain, each by the first objective. Those that violate the limits follow, the closest to the limits first.

@@ -118,7 +118,7 @@ def _parameter(space: JsonObject, path: Sequence[Any]) -> tuple[JsonObject, str]
 
 
 def _stored_config(config: ExperimentConfig, nnis: Config) -> JsonObject:
-    """Return the config as it is stored: with NNI's folder and plug-ins, which need not be there any more."""
+    """Return the config as it is stored: with NNI's folder and plug-ins, which may no longer be there."""
     trial = section_of(nnis, "trial")
     stored = config.canonical()
     stored["trialCodeDirectory"] = str(nnis.get("trialCodeDirectory") or trial.get("codeDir") or "")

@@ -2,7 +2,7 @@
 
 A node sees the folder if it finds the manager's mark there, a file. Otherwise its agents work in folders of their own,
 laid out like the experiment's, and what trials leave there is fetched. What a lost agent leaves, files and processes
-that must not report any more, is removed on its node: by this process, or by a Ray task that runs there.
+that must no longer report, is removed on its node: by this process, or by a Ray task that runs there.
 """
 
 from __future__ import annotations

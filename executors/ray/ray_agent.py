@@ -242,7 +242,7 @@ class _Socket:
         return self._server.has_manager
 
     def close(self) -> None:
-        """Hang up: when this returns, no message of an earlier manager is handled any more."""
+        """Hang up: when this returns, messages of an earlier manager are no longer handled."""
         self._server.close()
         self._thread.join()
 

@@ -267,8 +267,8 @@ class RayConnection:
 
     def _on_failure(self, error: Exception) -> None:
         """Give up a cluster that is no longer watched."""
-        _log.error("%s cannot be watched any more", self._name, exc_info=error)
-        self._fail(f"{self._name} cannot be watched any more: {type(error).__name__}: {error}")
+        _log.error("%s can no longer be watched", self._name, exc_info=error)
+        self._fail(f"{self._name} can no longer be watched: {type(error).__name__}: {error}")
 
     def _fail(self, problem: str) -> None:
         self._give_up(problem)

@@ -115,7 +115,7 @@ class LiveChanges:
         if runner is None:
             raise ControlError("the experiment is still starting: ask again in a moment")
         if runner.status is ExperimentStatus.STOPPING or runner.is_finished():
-            raise ControlError(f"the experiment is {runner.status}: nothing can be changed any more")
+            raise ControlError(f"the experiment is {runner.status}: it can no longer be changed")
         return runner
 
     def _trial(self, request: JsonObject) -> Trial:

@@ -105,7 +105,7 @@ class Dispatcher:
         self._replay = Replay()
         self._checkpoints = DispatcherCheckpoints(store, setup.folder / "checkpoint")
         self._restored: SavedState | None = None  # what the process was started from
-        self._misfit = ""  # why it cannot use that
+        self._why_checkpoint_unusable = ""  # why it cannot use that
         self._takers: dict[CommandType, Callable[[Any], None]] = {
             CommandType.Processed: lambda done: self._progress.note_done(done["queue"], done["n"]),
             CommandType.Initialized: self._take_initialized,
@@ -187,7 +187,7 @@ class Dispatcher:
         await process.start(command, environment, setup.folder / "logs" / "dispatcher.out", standby)
         if self._process is not process:
             return  # it is being replaced already
-        self._restored, self._misfit = saved, ""
+        self._restored, self._why_checkpoint_unusable = saved, ""
         self._heartbeat = Heartbeat(
             timeout=setup.timeout, beat=self._ping, on_silence=lambda: self._on_silence(process)
         )
@@ -321,7 +321,7 @@ class Dispatcher:
     def _take_checkpoint(self, saved: JsonObject) -> None:
         """Note that one queue has saved its state, that the whole checkpoint is written, or that one is unusable."""
         if "unusable" in saved:
-            self._misfit = saved["unusable"]
+            self._why_checkpoint_unusable = saved["unusable"]
         elif "queue" in saved:
             last_reply = self._replay.last_given(saved["queue"], self._answered)
             self._checkpoints.note_half(saved["queue"], saved["n"], last_reply)
@@ -361,13 +361,17 @@ class Dispatcher:
     def _on_silence(self, process: DispatcherProcess) -> None:
         if process is self._process:
             self._disown()
-            self._ended(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s")
+            self._report_end(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s")
 
     def _on_end(self, process: DispatcherProcess, code: int, sentence: str) -> None:
         if process is self._process and not self._is_terminated:
-            self._ended(f"it {self._misfit}" if code == CHECKPOINT_UNUSABLE and self._misfit else sentence)
+            self._report_end(
+                f"it {self._why_checkpoint_unusable}"
+                if code == CHECKPOINT_UNUSABLE and self._why_checkpoint_unusable
+                else sentence
+            )
 
-    def _ended(self, sentence: str) -> None:
+    def _report_end(self, sentence: str) -> None:
         """Report the end of the process; if it has done nothing since it was restored, the checkpoint is the cause."""
         saved = self._restored
         if saved is None or not self._progress.is_still_at(saved.n):

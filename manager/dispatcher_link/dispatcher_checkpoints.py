@@ -63,7 +63,7 @@ class DispatcherCheckpoints:
         self.path(saved).unlink(missing_ok=True)
 
     def forget_all(self) -> None:
-        """Use no checkpoint any more."""
+        """No longer use any checkpoint."""
         while (saved := self._store.dispatcher_checkpoint()) is not None:
             self.forget(saved)
 

@@ -70,7 +70,7 @@ class DispatcherProcess(asyncio.Protocol):
         self._on_frames = on_frames
         self._on_end = on_end
         self._decoder = FrameDecoder()
-        self._held: list[Callable[[], None]] | None = []  # None: nothing is held back any more
+        self._held: list[Callable[[], None]] | None = []  # None: nothing is held back now
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._writer: asyncio.WriteTransport | None = None

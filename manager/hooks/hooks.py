@@ -122,7 +122,7 @@ class Callback:
         """Take a trial that has failed for good; `failure_kind`, `reason` and `error` say why."""
 
     def on_experiment_end(self, experiment: PlainExperiment) -> None:
-        """Take the experiment, as in `setup`, once nothing runs any more."""
+        """Take the experiment, as in `setup`, once everything has ended."""
 
 
 class Hooks:
@@ -169,7 +169,7 @@ class Hooks:
         """Return in how many seconds the stopper must be asked again at the latest."""
         if self.stopper is None or self._is_over:
             return None
-        return self._asked(self.stopper.time_left, None)
+        return self._ask_stopper(self.stopper.time_left, None)
 
     # ------------------------------------------------------------------ after each commit
 
@@ -251,12 +251,12 @@ class Hooks:
     def end_of_all(self, now: float) -> list[Event]:
         """Return the end of the experiment, if the stopper wants it now."""
         stopper = self.stopper
-        if self._is_over or stopper is None or not self._asked(lambda: bool(stopper.stop_all()), False):
+        if self._is_over or stopper is None or not self._ask_stopper(lambda: bool(stopper.stop_all()), False):
             return []
         self._is_over = True
         return [StopRequested(now, self._reason(stopper), "DONE", cause="stopper")]
 
-    def _asked(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
+    def _ask_stopper(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
         """Return what the stopper says, or `otherwise` if it raises; the first time is logged and a warning."""
         try:
             with ending_forks():
@@ -269,7 +269,7 @@ class Hooks:
             return otherwise
 
     def _reason(self, stopper: Stopper) -> str:
-        return self._asked(lambda: str(stopper.reason()), Stopper.reason(stopper))
+        return self._ask_stopper(lambda: str(stopper.reason()), Stopper.reason(stopper))
 
     def _failed(self, error: BaseException, now: float) -> StopRequested:
         """End the experiment: it does not continue without its rule."""
@@ -290,7 +290,7 @@ class Hooks:
         if not is_final and not self._is_new(metric):
             return
         row = result_row(metric, self._objectives)
-        if self._asked(lambda: bool(stopper(metric.trial.trial_id, row)), False) and not is_final:
+        if self._ask_stopper(lambda: bool(stopper(metric.trial.trial_id, row)), False) and not is_final:
             reason = self._reason(stopper)
             yield CompleteRequested(now, metric.trial.trial_id, metric.value, reason, cause="stopper")
 

@@ -144,7 +144,7 @@ class ParetoFront:
 
 
 ABSENT = object()
-"""In the place of a default that there is not."""
+"""Stands for a missing default."""
 
 
 @dataclass(frozen=True, slots=True)

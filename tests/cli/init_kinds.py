@@ -233,7 +233,7 @@ KINDS = {
         "parser.add_argument('--lr', type=float, default=lr)\nargs = parser.parse_args()\n",
         {"lr": LR},
     ),
-    "constants beside options that are no parameters": Kind(
+    "constants beside options that are not parameters": Kind(
         "import argparse\nRATE = 0.01\nparser = argparse.ArgumentParser()\n"
         "parser.add_argument('--data', default='train.csv')\nargs = parser.parse_args()\n",
         {"RATE": LR},

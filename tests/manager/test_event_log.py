@@ -132,7 +132,7 @@ def test_recording_that_cannot_be_written_is_logged_once(
     log = EventLog(tmp_path)
     log.add(Tick(1.0))
     log.add(Tick(2.0))
-    assert caplog.messages == ["events are not recorded any more: [Errno 28] No space left on device"]
+    assert caplog.messages == ["events are no longer recorded: [Errno 28] No space left on device"]
 
 
 def test_events_name_what_caused_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

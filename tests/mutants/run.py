@@ -52,7 +52,7 @@ class Mutant(NamedTuple):
         path = TREE / self.file
         count = path.read_text().count(self.old) if path.exists() else 0
         if count != 1:
-            return f"does not apply any more: its old text occurs {count} times in {self.file}"
+            return f"no longer applies: its old text occurs {count} times in {self.file}"
         lost = [each for each in chain(*self.tests) if not (TREE / each.partition("::")[0]).exists()]
         return f"cannot be run: there is no {', '.join(lost)}" if lost else ""
 
@@ -122,7 +122,7 @@ class Bench:
         text = (self._folder / "output").read_text(errors="replace")
         if "while loading conftest" in text:
             return "tests/conftest.py"
-        if code in (0, 4, 5):  # 4: there is no such test any more; 5: all of them are deselected
+        if code in (0, 4, 5):  # 4: the test no longer exists; 5: all of them are deselected
             return ""
         found = _FOUND.search(text)
         return found[1] if found else f"exit code {code}: {text.strip()[-200:].splitlines()[-1:]}"
