@@ -116,7 +116,7 @@ def _spelled(holder: Any, path: JsonPath, step: str, text: str) -> Any:
             return int(step)
         raise _error(text, f"there is no item {step}", f"the list has {len(holder)}, counted from 0")
     if not isinstance(holder, dict):
-        raise _error(text, f"{'.'.join(map(str, path)) or 'the file'} is no mapping, and has no {step}")
+        raise _error(text, f"{'.'.join(map(str, path)) or 'the file'} is not a mapping, and has no {step}")
     is_exact = bool(path) and fold(str(path[0])) == fold(_SPACE)
     same = [key for key in holder if key == step or (not is_exact and fold(key) == fold(step))]
     return same[0] if same else step

@@ -393,6 +393,23 @@ def acquisition_of(units: np.ndarray, found: np.ndarray) -> Acquisition:
     return model.acquisition(units, found, pending=units[:0], suggested=len(found), near=False)
 
 
+def test_points_of_an_acquisition_within_a_branch_come_first_and_all_keep_their_means() -> None:
+    space = SearchSpace.parse({"kind": {"_type": "choice", "_value": ["a", "b"]}, **LINE})
+    embedding = Embedding.of(space)
+    points = [space.encode({"kind": "ab"[number % 2], "x": number / 8}) for number in range(8)]
+    units, losses = np.array(points), np.arange(8.0)
+    model = AutoModel(embedding, Settings())
+    whole = model.acquisition(units, losses, pending=units[:0], suggested=8, near=False)
+    branch = Branch(int(embedding.layout.choices[0]), 1)
+    inside = whole.within(branch)
+    assert branch.contains(embedding.layout, inside.units).tolist() == [True] * 4 + [False] * 4
+    means = {
+        tuple(point): mean for point, mean in zip(whole.units.tolist(), whole.means.tolist(), strict=True)
+    }
+    assert [means[tuple(point)] for point in inside.units.tolist()] == inside.means.tolist()
+    assert inside.best == inside.means[0] == inside.means[:4].min()
+
+
 def test_model_free_step_changes_any_of_the_tied_results() -> None:
     tuner = made(LINE, model_free_share=1.0)
     search(tuner, lambda point: 0.0, 60)
