@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NotRequired, TypedDict
 
-from ..protocol import Parameters
+from ..protocol import Parameters, counted
 from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
 from ..store import ExperimentFolder, is_default, shell_word
@@ -23,7 +23,6 @@ from ..telling import (
     FailedTrial,
     closeness_lines,
     code_note,
-    counted,
     counts_text,
     duration_text,
     ending_text,

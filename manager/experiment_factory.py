@@ -31,8 +31,8 @@ from . import hooks as _hooks
 from .code_snapshot import take_snapshot
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
+from .manager_snapshot import ManagerSnapshot
 from .run_settings import code_directory_of, names_of_objectives, new_store
-from .snapshot import ManagerSnapshot
 from .start_facts import function_files
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from ..runner import (
 from ..store import ExperimentFolder, Mirror, NotWritableError, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .hooks import Hooks, PlainExperiment, experiment_row
+from .manager_snapshot import ManagerSnapshot
 from .run_settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
-from .snapshot import ManagerSnapshot
 from .standby import StandbyDispatcher
 from .start_facts import start_facts
 from .timers import ExperimentTimers

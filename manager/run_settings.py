@@ -16,7 +16,7 @@ from ..trial_agent import Keeping, RunSpec, usable_cpus
 
 if TYPE_CHECKING:
     from ..store import ExperimentFolder, Store
-    from .snapshot import ManagerSnapshot
+    from .manager_snapshot import ManagerSnapshot
 
 
 def new_store(

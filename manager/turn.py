@@ -45,7 +45,7 @@ from ..store import NotWritableError, RecordRow, SavedState, Store, StoreError, 
 from .disk_space import DiskSpaceGuard
 from .dispatcher_link import REPLIES, Command, Dispatcher
 from .hooks import Hooks
-from .snapshot import ManagerSnapshot
+from .manager_snapshot import ManagerSnapshot
 from .timers import ExperimentTimers
 
 _log = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from nicegui import html, ui
 
+from ...protocol import counted
 from ...store.reading import FailureGroup, ParetoFront, Summary, TrialRow
 from ...telling import (
     FailedTrial,
-    counted,
     duration_text,
     escaped,
     front_lines,
