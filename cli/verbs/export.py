@@ -106,7 +106,7 @@ def report(
 
     It contains the summary, the best parameters, the figures, the failures, the trials, the settings and how to
     reproduce the experiment: about 2 MB, most of it the library that draws the figures. The experiment may still be
-    running. Values whose names look like a password or a key are hidden.
+    running. Values whose names look like a password or a key are hidden. Needs the extra ui.
     """
     from ...server.report import write_report
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...protocol import Json, MetricError, Objective, Parameters, metric_value, objectives_of
+from ...protocol import Json, MetricError, Objective, Parameters, metric_value, objectives_of, require_extra
 from ...runner import TrialStatus
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
 from ...store import ExperimentFolder
@@ -34,13 +34,13 @@ _SIGMAS = 10.0
 def write_study(folder: ExperimentFolder, path: Path) -> int:
     """Write a new SQLite file with a study named after the experiment; return how many trials it has.
 
-    Trials that have not ended are left out. Raises `Failure` without Optuna, or if `path` exists or cannot be written.
+    Trials that have not ended are left out. Raises `Failure` if `path` exists or cannot be written, and
+    `MissingExtraError` without Optuna.
     """
-    try:
-        import optuna
-        from optuna.study import StudyDirection
-    except ImportError:
-        raise Failure("--format optuna needs Optuna: pip install optuna", FAILED) from None
+    require_extra("--format optuna needs", "optuna")
+    import optuna
+    from optuna.study import StudyDirection
+
     if path.exists():
         raise Failure(f"{path} exists already: choose another FILE")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
