@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from .experiment_table import read_table
     from .experiments import Experiments
     from .health import early_stopping_note, read_health
-    from .process import TOKEN_VARIABLE, ServerError, ServerProcess, require_server
-    from .security import SecurityError, ServerSettings, is_loopback
+    from .process import SHARE_VARIABLE, TOKEN_VARIABLE, ServerError, ServerProcess, require_server
+    from .secrecy import hidden_values
+    from .security import SecurityError, ServerSettings, is_loopback, reads_only, url_for_others
     from .serving import Serving, ServingError
 else:
     __getattr__ = lazy_names(__name__, __file__)
 
 __all__ = [
+    "SHARE_VARIABLE",
     "TOKEN_VARIABLE",
     "Condition",
     "ExperimentView",
@@ -35,8 +37,11 @@ __all__ = [
     "ServingError",
     "TrialQuery",
     "early_stopping_note",
+    "hidden_values",
     "is_loopback",
     "read_health",
     "read_table",
+    "reads_only",
     "require_server",
+    "url_for_others",
 ]

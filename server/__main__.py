@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..protocol import MissingExtraError
-from .process import TOKEN_VARIABLE, require_server
+from .process import SHARE_VARIABLE, TOKEN_VARIABLE, require_server
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             host=asked.host,
             port=asked.port,
             token=os.environ.pop(TOKEN_VARIABLE, None),
+            share_token=os.environ.pop(SHARE_VARIABLE, None),
             allowed_hosts=tuple(asked.allow_host),
         )
         experiments = Experiments(asked.directory, asked.experiment)

@@ -15,8 +15,9 @@ from ..protocol import require_extra
 from ..store import absolute
 from .security import ServerSettings
 
-# Not an argument: all users can see the arguments of a process.
+# Not arguments: all users can see the arguments of a process.
 TOKEN_VARIABLE = "PITCHPIPE_SERVER_TOKEN"
+SHARE_VARIABLE = "PITCHPIPE_SHARE_TOKEN"
 _START_PATIENCE = 60.0
 _END_PATIENCE = 5.0
 
@@ -77,9 +78,8 @@ class ServerProcess:
         """Start the process without waiting for it."""
         if self._process is not None:
             return
-        environment = dict(os.environ)
-        if self._settings.token is not None:
-            environment[TOKEN_VARIABLE] = self._settings.token
+        tokens = {TOKEN_VARIABLE: self._settings.token, SHARE_VARIABLE: self._settings.share_token}
+        environment = {**os.environ, **{name: token for name, token in tokens.items() if token is not None}}
         with self._log() as log:
             self._process = subprocess.Popen(
                 self._command(),

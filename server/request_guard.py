@@ -4,7 +4,8 @@ By default the server listens on the loopback interface. Programs on this machin
 that the user visits: a page of another site may send requests to a local port, or point its own name at this address
 (DNS rebinding). So the Host header must name this server, a request with an origin must come from the server's own
 pages, and a change must be JSON, which forms of other sites cannot send. On any other address a token is required:
-`Authorization: Bearer TOKEN`, or once `?token=TOKEN` in a browser, which then keeps it in a cookie.
+`Authorization: Bearer TOKEN`, or once `?token=TOKEN` in a browser, which then keeps it in a cookie. With the token of
+readers a request may read and change nothing; pages and their events ask the scope for that.
 
 docs/decisions/0024-guards-of-the-server.md says which of this Starlette and uvicorn do.
 """
@@ -26,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from .api import problem
-from .security import ServerSettings, is_loopback, machine_names
+from .security import READS_ONLY, WHY_READ_ONLY, ServerSettings, is_loopback, machine_names, reads_only
 
 _COOKIE = "pitchpipe_token"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -98,16 +99,18 @@ class RequestGuard:
             raise HTTPException(403, "pages of other sites cannot change anything here")
 
     def _check_token(self, request: HTTPConnection) -> Response | None:
-        """Return the redirection of a browser that has given its token in the address, else None."""
-        token = self._settings.token
+        """Return the redirection of a browser that has given its token in the address, else None; mark readers."""
+        token, share = self._settings.token, self._settings.share_token
         if token is None:
             return None
         wrong = self._wrong_tokens_of(request.client.host if request.client else "")
         if wrong.is_empty:
             raise HTTPException(429, "too many wrong tokens: wait", {"retry-after": "10"})
         in_address = request.query_params.get("token")
-        if _is_same(token, in_address) and request.scope.get("method") == "GET":
-            return _redirection(request, token)
+        if request.scope.get("method") == "GET":
+            for known in (token, share):
+                if known is not None and _is_same(known, in_address):
+                    return _redirection(request, known)
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         given = [
             bearer.strip() if scheme.lower() == "bearer" else "",
@@ -115,6 +118,9 @@ class RequestGuard:
             in_address,
         ]
         if any(_is_same(token, each) for each in given):
+            return None
+        if share is not None and any(_is_same(share, each) for each in given):
+            request.scope[READS_ONLY] = True
             return None
         if any(given):
             wrong.take()
@@ -133,6 +139,8 @@ class RequestGuard:
         return bucket
 
     def _check_change(self, request: HTTPConnection) -> None:
+        if _is_change(request) and reads_only(request.scope):
+            raise HTTPException(403, WHY_READ_ONLY)
         if not _is_change(request) or not request.scope["path"].startswith(_JSON_PATHS):
             return
         headers, most = request.headers, self._settings.limits.body

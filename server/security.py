@@ -1,15 +1,25 @@
-"""Where the server listens, its token and its limits. No web framework is imported for them."""
+"""Where the server listens, its addresses, its tokens and its limits. No web framework is imported for them."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 import socket
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # all addresses, and the one for this machine
+# Addresses for documentation: a packet to them would leave this machine, and none is sent.
+_FAR = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+# The guard notes in the scope of a request that its token is that of readers.
+READS_ONLY = "pitchpipe.reads_only"
+WHY_READ_ONLY = "this token reads, and changes nothing: ask who started the server for the other one"
 
 
 class SecurityError(ValueError):
@@ -37,7 +47,9 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where the server listens, and its token; raises `SecurityError` for an open address without a token.
+    """Where the server listens, and its tokens; raises `SecurityError` for an open address without a token.
+
+    Who has the `share_token` can read, and change nothing.
 
     >>> ServerSettings(host="0.0.0.0")
     Traceback (most recent call last):
@@ -47,14 +59,20 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = 0
     token: str | None = None
+    share_token: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     limits: ServerLimits = ServerLimits()
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
             raise SecurityError(f"other machines can reach the server on {self.host}: give it a token")
-        if self.token is not None and not _TOKEN.fullmatch(self.token):
+        tokens = [token for token in (self.token, self.share_token) if token is not None]
+        if not all(map(_TOKEN.fullmatch, tokens)):
             raise SecurityError("a token has 16 to 500 letters, digits and . _ ~ + / = -")
+        if self.share_token is not None and self.token is None:
+            raise SecurityError("without a token everyone may change everything: give the server one, too")
+        if len(set(tokens)) < len(tokens):
+            raise SecurityError("the token of readers is that of the owner: give them another one")
 
     def is_ours(self, name: str) -> bool:
         """Return whether requests may name the server by this host name (without a port)."""
@@ -65,6 +83,43 @@ class ServerSettings:
             return False
         # DNS rebinding needs a name, so an address is safe.
         return _is_address(name) or name == self.host.lower() or name in machine_names()
+
+
+def reads_only(scope: Mapping[str, Any]) -> bool:
+    """Return whether a request, given by its scope, may read and change nothing."""
+    return bool(scope.get(READS_ONLY))
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the address of a server that listens there, for a browser on this machine.
+
+    >>> url_of("::1", 80), url_of("0.0.0.0", 8080)
+    ('http://[::1]:80', 'http://127.0.0.1:8080')
+    """
+    host = _ANY.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def url_for_others(host: str, url: str) -> str:
+    """Return the address of a server for other machines; empty if it listens only for this one.
+
+    `url` is its address here. On all addresses it is the one that this machine has on its way to others.
+
+    >>> url_for_others("192.168.1.5", "http://192.168.1.5:80"), url_for_others("::1", "http://[::1]:80")
+    ('http://192.168.1.5:80', '')
+    """
+    if is_loopback(host):
+        return ""
+    return url if host not in _ANY else url_of(_outgoing_address(), urlsplit(url).port or 80)
+
+
+def _outgoing_address() -> str:
+    """Return the address from which this machine reaches others; its name, if it reaches none."""
+    for family, far in _FAR:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((far, 9))
+            return str(probe.getsockname()[0])
+    return socket.gethostname()
 
 
 @cache

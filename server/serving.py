@@ -20,7 +20,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from .application import create_app
 from .experiments import Experiments
 from .request_guard import RequestGuard
-from .security import ServerSettings
+from .security import ServerSettings, url_of
 
 _BACKLOG = 128
 # AutoHTTPProtocol is one of two classes; both have what is used here.
@@ -191,16 +191,6 @@ class _PunctualProtocol(_HTTPProtocol):
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()
-
-
-def url_of(host: str, port: int) -> str:
-    """Return the address of a server that listens there, for a browser on this machine.
-
-    >>> url_of("::1", 80), url_of("0.0.0.0", 8080)
-    ('http://[::1]:80', 'http://127.0.0.1:8080')
-    """
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _listening(settings: ServerSettings) -> socket.socket:

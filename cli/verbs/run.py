@@ -16,12 +16,13 @@ import click
 
 from ..failures import FAILED, INTERRUPTED, Failure
 from ..interrupts import Interrupts
+from ..page_addresses import addresses_for_others, page_address, page_settings
 from ..printing import drawing_stream, print_line
 from ..verb import FILE, new_experiment_options, resume_if_exists_option, verb, watch_options
 
 if TYPE_CHECKING:
     from ...manager import Manager
-    from ...server import ServerProcess
+    from ...server import ServerProcess, ServerSettings
     from ...store import ExperimentFolder
     from ..display import Display
 
@@ -46,6 +47,8 @@ _COLOURS = {"DONE": "green", "ERROR": "red"}
     metavar="N",
     help="Like --ui, on this port.  [default: any]",
 )
+@click.option("--ui-host", metavar="ADDRESS", help="Like --ui, on this address.  [default: 127.0.0.1]")
+@click.option("--share", is_flag=True, help="Like --ui, with an address, too, for those who may only read.")
 @click.option("--keep-ui", is_flag=True, help="Like --ui; the pages stay after the end, until Ctrl-C.")
 @click.option(
     "--trace", type=FILE, metavar="FILE", help="Write where the time goes, for chrome://tracing or Perfetto."
@@ -60,6 +63,8 @@ def run(
     quiet: bool,
     with_pages: bool,
     ui_port: int | None,
+    ui_host: str | None,
+    share: bool,
     keep_ui: bool,
     trace: Path | None,
 ) -> int:
@@ -71,11 +76,12 @@ def run(
     """
     if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
         raise Failure(f"--trace: {trace} cannot be written")
-    wants_pages = with_pages or keep_ui or ui_port is not None
-    if wants_pages:
+    pages_asked = with_pages or keep_ui or share or not (ui_port is None and ui_host is None)
+    if pages_asked:
         from ...server import require_server
 
         require_server(pages=True)
+    settings = page_settings(ui_host or "127.0.0.1", ui_port or 0, share=share) if pages_asked else None
     with Interrupts() as interrupts:
         from ..new_experiment import make_experiment
 
@@ -92,10 +98,10 @@ def run(
             from ...manager import Trace
 
             manager.trace = Trace(trace)
-        if not wants_pages:
+        if settings is None:
             return watched(manager, interrupts, as_json=as_json, quiet=quiet)
         display = _display(as_json=as_json, quiet=quiet)
-        with RunPages(manager.folder, ui_port, display.message) as pages:
+        with RunPages(manager.folder, settings, display.message) as pages:
             code = watched(manager, interrupts, as_json=as_json, quiet=quiet, display=display)
             if keep_ui:
                 pages.stay(interrupts)
@@ -178,14 +184,16 @@ def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: 
 
 
 class RunPages:
-    """The pages of one experiment while its `with` block runs; `say` receives the address once they respond.
+    """The pages of one experiment while its `with` block runs; `say` receives the addresses once they respond.
 
     If the server cannot start, `say` receives the reason, and the run continues without pages.
     """
 
-    def __init__(self, folder: ExperimentFolder, port: int | None, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: ExperimentFolder, settings: ServerSettings, say: Callable[[str], None]
+    ) -> None:
         self._folder = folder
-        self._port = port or 0
+        self._settings = settings
         self._say = say
         self._server: ServerProcess | None = None
         self._address = ""
@@ -193,10 +201,9 @@ class RunPages:
         self._speaker = threading.Thread(target=self._say_address, name="pages", daemon=True)
 
     def __enter__(self) -> RunPages:
-        from ...server import ServerProcess, ServerSettings
+        from ...server import ServerProcess
 
-        settings = ServerSettings(port=self._port)
-        self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, settings)
+        self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, self._settings)
         self._server.start()
         self._speaker.start()
         return self
@@ -225,10 +232,13 @@ class RunPages:
     def _say_address(self) -> None:
         from ...server import ServerError
 
-        server = self._server
+        server, page = self._server, f"/ui/{self._folder.experiment_id}"
         try:
-            self._address = f"{server.url()}/ui/{self._folder.experiment_id}" if server is not None else ""
+            url = server.url() if server is not None else ""
+            self._address = page_address(self._settings, url, page)
             self._say(f"web pages: {self._address}")
+            for line in addresses_for_others(self._settings, url, page):
+                self._say(line)
         except (ServerError, OSError, ValueError) as error:
             self._problem = f"there are no web pages: {error}"
             self._say(self._problem)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ...server import Experiments
+from ...server import Experiments, hidden_values, reads_only
 from ...server.api import Status, TrialName, json_response, view_of
 from ...store import StoreError
 from ...store.reading import ExperimentView, TrialQuery
@@ -48,7 +48,8 @@ def check_status(request: Request) -> Response:
 @_routes.get("/experiment")
 def get_profile(request: Request) -> Response:
     """Return the config and how far the experiment is."""
-    return json_response(nni_profile(_view(request)))
+    profile = nni_profile(_view(request))
+    return json_response(hidden_values(profile) if reads_only(request.scope) else profile)
 
 
 @_routes.get("/experiment-metadata")

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...manager.control import add_trials, kill_trial, stop_experiment
 from ...protocol import Json, JsonObject
 from ...runner import TrialStatus
+from ...server import hidden_values
 from ...server.api import PROBLEMS, TrialName, cached_response, json_response, view_of
 from ...store.reading import ExperimentView, TrialQuery, TrialRow
 from .variants import variants
@@ -149,4 +150,5 @@ def _result(trial: TrialRow) -> JsonObject | None:
 
 
 def _trainable(view: ExperimentView) -> str:
-    return str(view.config().get("trialCommand") or "function")
+    """Return the command of the trials without secrets: readers see it, too."""
+    return str(hidden_values(view.config().get("trialCommand") or "function"))

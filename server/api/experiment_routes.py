@@ -21,6 +21,8 @@ from ...store.reading import ExperimentView, closest_object
 from ...telling import region_object
 from ..experiments import ServedExperiment
 from ..health import health_object
+from ..secrecy import hidden_values
+from ..security import reads_only
 from . import models
 from .responses import ExperimentName, TrialName, cached_response, experiments_of, json_response, view_of
 
@@ -45,8 +47,9 @@ def get_experiment(request: Request, experiment: ExperimentName) -> Response:
 
 @experiment_router.get("/experiments/{experiment}/config", response_model=JsonObject)
 def get_config(request: Request, experiment: ExperimentName) -> Response:
-    """Return the configuration in canonical form, with the search space."""
-    return cached_response(request, experiment, ExperimentView.config)
+    """Return the configuration in canonical form, with the search space; readers get it without secrets."""
+    compute = _config_without_secrets if reads_only(request.scope) else ExperimentView.config
+    return cached_response(request, experiment, compute)
 
 
 @experiment_router.get("/experiments/{experiment}/best", response_model=models.Best)
@@ -107,6 +110,10 @@ def get_importance(
 def get_health(request: Request, experiment: ExperimentName) -> Response:
     """Return notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
     return cached_response(request, experiment, health_object)
+
+
+def _config_without_secrets(view: ExperimentView) -> object:
+    return hidden_values(view.config())
 
 
 def _best(view: ExperimentView, count: int) -> object:

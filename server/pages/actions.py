@@ -13,12 +13,17 @@ from nicegui import html, ui
 
 from ...manager.control import ControlError
 from ...store import Annotation, Annotations, ExperimentFolder, StoreError, tags_of
-from ...telling import escaped
-from .elements import action, attributed, panel, scripted
+from ...telling import escaped, visible
+from ..security import WHY_READ_ONLY
+from .elements import action, attributed, badge, panel, scripted
+from .readers import may_change
 
 
 async def made(change: Callable[..., object], *arguments: object, done: str = "") -> bool:
-    """Make a change, in a thread; report that it is `done`, or why it failed."""
+    """Make a change, in a thread; report that it is `done`, or why it failed. Readers make none, whatever they send."""
+    if not may_change():
+        show_refusal(WHY_READ_ONLY)
+        return False
     try:
         await asyncio.to_thread(change, *arguments)
     except (ControlError, StoreError, ValueError, OSError) as error:
@@ -101,7 +106,13 @@ async def result_of(dialog: Any) -> Any:
 
 
 def notes_panel(annotations: Annotations, trial: int | None, noted: Annotation) -> None:
-    """Make the panel with the note and the tags of a trial, or of the experiment for None; `noted` are these now."""
+    """Make the panel with the note and the tags of a trial, or of the experiment for None; `noted` are these now.
+
+    Readers see them, if there are any.
+    """
+    if not may_change():
+        _show_notes(noted)
+        return
     with panel("Notes and tags"):
         with html.div().classes("pp-stack"):
             tags = ui.input("Tags, separated by commas", value=", ".join(noted.tags))
@@ -116,10 +127,24 @@ def notes_panel(annotations: Annotations, trial: int | None, noted: Annotation) 
             action("Save the note", save, kind="outline")
 
 
+def _show_notes(noted: Annotation) -> None:
+    if noted.note or noted.tags:
+        with panel("Notes and tags"), html.div().classes("pp-stack"):
+            with html.div().classes("pp-row"):
+                for tag in noted.tags:
+                    badge(visible(tag))
+            html.p(escaped(noted.note, keep="\n\t")).style("white-space: pre-wrap")
+
+
 def resume_button(
     folder: ExperimentFolder, max_trial_number: Callable[[], float | None] = lambda: None
-) -> ui.button:
-    """Make a button that resumes an experiment, with a new limit if one is given; a `ValueError` is shown."""
+) -> None:
+    """Make a button that resumes an experiment, with a new limit if one is given; a `ValueError` is shown.
+
+    Readers get none.
+    """
+    if not may_change():
+        return
 
     async def resume() -> None:
         try:
@@ -133,7 +158,6 @@ def resume_button(
         button.props(remove="loading")
 
     button = action("Resume", resume, icon="play_arrow", kind="unelevated", color="primary")
-    return button
 
 
 _COMMAND_PATIENCE = 120.0

@@ -18,7 +18,8 @@ from ...store.reading import ExperimentView, FeedEvent, Summary
 from ...telling import escaped, experiment_text, visible
 from ..experiments import Experiments
 from ..figures import template_layout
-from .elements import EXPERIMENT_TONES, attributed, named_values, set_badge
+from .elements import EXPERIMENT_TONES, attributed, badge, named_values, set_badge
+from .readers import may_change
 
 # The path of all pages.
 ROOT = "/ui"
@@ -56,10 +57,14 @@ def page_frame(title: str, where: Where | None = None, here: str | None = None) 
         brand.props('aria-label="Pitchpipe: all experiments"')
         if where is not None:
             html.span(visible(where.title)).classes("pp-where")
+            if where.title != where.experiment_id:
+                html.span(visible(where.experiment_id)).classes("pp-dim pp-mono")
             where.badge = ui.label().classes("pp-status").props("role=status").mark("experiment-status")
             _navigation(where, here)
         else:
             html.span().style("flex: 1")
+        if not may_change():
+            attributed(badge("read only"), title="This link shows everything, and changes nothing.")
         _theme_button()
     _keys()
     with html.main().classes("pp-main") as main:

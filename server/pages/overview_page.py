@@ -56,6 +56,7 @@ from .overview_panels import (
     LeadersPanel,
     RunningPanel,
 )
+from .readers import may_change
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -87,6 +88,7 @@ class _Overview:
     """The parts of the page, each of which can be updated."""
 
     def __init__(self, where: Where, view: ExperimentView, summary: Summary) -> None:
+        self._view = view
         self._where = where
         self._summary = summary
         self._history: list[HistoryEntry] = []
@@ -118,7 +120,7 @@ class _Overview:
             self._build_progress("Best so far")
             self._leaders = LeadersPanel(self._where, f"Top {MOST_BEST} {several}", summary.metrics, one)
         with right:
-            self._best = BestPanel(self._where, f"Best {one}", summary.metrics)
+            self._best = BestPanel(self._view, self._where, f"Best {one}", summary.metrics)
 
     def _build_front(self, summary: Summary, one: str, several: str, left: Element, right: Element) -> None:
         with left:
@@ -128,7 +130,7 @@ class _Overview:
         with right:
             title = f"Best {several}: the Pareto front"
             self._leaders = LeadersPanel(self._where, title, summary.metrics, one, is_front=True)
-            self._best = BestPanel(self._where, "A balanced choice", summary.metrics)
+            self._best = BestPanel(self._view, self._where, "A balanced choice", summary.metrics)
 
     def _build_progress(self, title: str) -> None:
         with panel("") as section:
@@ -204,7 +206,8 @@ class _Overview:
                 html.p("No trial has started yet. The first results appear here by themselves.")
             else:
                 html.p("No trial has run.")
-                html.a("Set the number of trials, and resume", href=self._where.path("settings"))
+                if may_change():
+                    html.a("Set the number of trials, and resume", href=self._where.path("settings"))
 
     def _show_notices(self, notices: list[Notice]) -> None:
         self._resume.set_visibility(any(notice.resumes for notice in notices))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nicegui import html, ui
 
 from ...protocol import counted
-from ...store.reading import FailureGroup, ParetoFront, Summary, TrialRow
+from ...store.reading import ExperimentView, FailureGroup, ParetoFront, Summary, TrialRow
 from ...telling import (
     FailedTrial,
     duration_text,
@@ -23,9 +22,9 @@ from ...telling import (
     visible,
 )
 from ..figures import Importance
-from .actions import copy_button
 from .elements import Place, attributed, badge, panel, parameter_columns, table
 from .frame import Where
+from .parameter_copies import copy_menu
 
 MOST_BEST = 10
 
@@ -56,7 +55,8 @@ class Leaders:
 class BestPanel:
     """The best trial with its parameters; at the knee of a front."""
 
-    def __init__(self, where: Where, title: str, metrics: Sequence[str]) -> None:
+    def __init__(self, view: ExperimentView, where: Where, title: str, metrics: Sequence[str]) -> None:
+        self._view = view
         self._where = where
         self._metrics = [] if len(metrics) < 2 else metrics
         with panel(title):
@@ -91,9 +91,7 @@ class BestPanel:
             for text in filter(None, (repeats, "the knee" if is_knee else "")):
                 html.span(text).classes("pp-dim")
             html.span().style("flex: 1")
-            name = "Copy the parameters of the best trial as JSON"
-            done = f"The parameters of trial {trial.sequence_id} are on the clipboard"
-            copy_button(json.dumps(trial.parameters), name, done)
+            copy_menu(self._view, trial, "Copy the parameters of the best trial")
         parameter_columns(trial.parameters)
 
 

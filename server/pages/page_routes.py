@@ -20,6 +20,7 @@ from .frame import ROOT, Where, add_head, show_missing
 from .logs_page import logs_page
 from .overview_page import overview_page
 from .plots_page import Choice, plots_page
+from .readers import keep_to_their_pages
 from .settings_page import settings_page
 from .trial_grid import GridRequest, columns_of, read_rows
 from .trial_page import file_response, trial_page
@@ -29,6 +30,7 @@ from .trials import TableView, trials_page
 def add_pages(app: FastAPI, experiments: Experiments) -> None:
     """Serve the pages below `ROOT`; once per process, because NiceGUI keeps its pages globally."""
     add_head()
+    keep_to_their_pages()
     _add_routes(experiments)
     _add_data(experiments)
     ui.run_with(

@@ -17,26 +17,39 @@ from ...store import Annotations
 from ...store.reading import ExperimentView, FeedEvent, Summary
 from ...telling import escaped
 from ..experiments import Experiments
+from ..secrecy import hidden
 from .actions import confirmed, made, notes_panel, resume_button, run_command, show_refusal
-from .elements import action, attributed, panel
+from .elements import action, attributed, named_values, panel
 from .frame import Where, experiment_frame
+from .readers import may_change
 
 
 async def settings_page(experiments: Experiments, experiment_id: str) -> None:
-    """Show what can be changed, and the original config."""
+    """Show what can be changed, and the original config; readers see the settings, and no secrets in the config."""
     async with experiment_frame(experiments, experiment_id, "Settings", "settings") as (view, where, live):
         summary, config, given = await asyncio.to_thread(_read, view)
         html.h1("Settings").classes("pp-hidden")
-        page = _Settings(view, where, summary, config)
+        if may_change():
+            page = _Settings(view, where, summary, config)
+
+            async def refresh(_events: list[FeedEvent]) -> None:
+                page.show(await asyncio.to_thread(view.summary))
+
+            live.on_change(refresh)
+        else:
+            _show_settings(summary, config)
         annotations = Annotations(view.folder)
         notes_panel(annotations, None, await asyncio.to_thread(annotations.read, None))
         with panel("The original config"):
-            html.pre(escaped(given, keep="\n\t"))
+            html.pre(escaped(given if may_change() else hidden(given), keep="\n\t"))
 
-        async def refresh(_events: list[FeedEvent]) -> None:
-            page.show(await asyncio.to_thread(view.summary))
 
-        live.on_change(refresh)
+def _show_settings(summary: Summary, config: Config) -> None:
+    with panel("Limits"):
+        limits = summary.limits
+        named_values((limit.label, limit.text(limits.get(limit.name)) or "no limit") for limit in LIMITS)
+    with panel("Search space"):
+        html.pre(escaped(_written(config.get("searchSpace") or {}), keep="\n"))
 
 
 def _read(view: ExperimentView) -> tuple[Summary, Config, str]:

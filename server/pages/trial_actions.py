@@ -18,6 +18,7 @@ from ...telling import escaped, option_text, visible
 from .actions import confirmed, copied, made, result_of, show_refusal
 from .elements import action, attributed
 from .frame import ROOT, Where
+from .readers import may_change
 
 _MOST_COMPARED = 20
 
@@ -33,6 +34,8 @@ class TrialActions:
         self._chosen = chosen
         self._buttons: list[ui.button] = []
         self._changing: list[ui.button] = []
+        self._kill: ui.button | None = None
+        self._resume_link: Element | None = None
         # What was typed into a form that was closed, by the trial that it was filled in from.
         self._unfinished: dict[int | None, Parameters] = {}
 
@@ -43,23 +46,32 @@ class TrialActions:
         self._buttons = [compare, copy, *self.changes()]
         for button in self._buttons:
             button.disable()
-        self._changing.append(action("Add trial", self.add, icon="add", kind="outline"))
+        if may_change():
+            self._changing.append(action("Add trial", self.add, icon="add", kind="outline"))
 
-    def changes(self) -> tuple[ui.button, ui.button]:
-        """Make the buttons that run trials again and kill them, and a link in their place when nothing runs."""
+    def changes(self) -> list[ui.button]:
+        """Make the buttons that run trials again and kill them, and a link in their place when nothing runs.
+
+        Readers get none of them.
+        """
+        if not may_change():
+            return []
         rerun = action("Rerun", self.rerun, icon="replay", tip="Run again with the same parameters")
-        kill = action("Kill", self.kill, icon="cancel", tip="Kill the trials")
-        self._changing += [rerun, kill]
+        self._kill = action("Kill", self.kill, icon="cancel", tip="Kill the trials")
+        self._changing += [rerun, self._kill]
         with html.a(href=self._where.path("settings")) as self._resume_link:
             self._resume = ui.label()
-        return rerun, kill
+        return [rerun, self._kill]
 
-    def show_state(self, summary: Summary) -> None:
-        """Show what can be done with trials while the experiment runs, or how it continues."""
+    def show_state(self, summary: Summary, *, is_over: bool = False) -> None:
+        """Show what can be done with trials while the experiment runs, or how it continues; `is_over`: not killed again."""
         for button in self._changing:
             button.set_visibility(summary.is_running)
-        self._resume_link.set_visibility(not summary.is_running)
-        self._resume.set_text("Run more trials" if summary.status == "DONE" else "Not running: resume")
+        if self._kill is not None:
+            self._kill.set_visibility(summary.is_running and not is_over)
+        if self._resume_link is not None:
+            self._resume_link.set_visibility(not summary.is_running)
+            self._resume.set_text("Run more trials" if summary.status == "DONE" else "Not running: resume")
 
     async def show_selected(self) -> None:
         """Enable or disable the buttons."""

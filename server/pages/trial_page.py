@@ -30,11 +30,14 @@ from ...store.reading import (
 )
 from ...telling import Ending, ending_of, escaped, facts_of, moment_text, start_lines, status_text, visible
 from ..experiments import Experiments
+from ..secrecy import hidden_values
 from .actions import copy_button, notes_panel
-from .elements import TRIAL_TONES, Place, action, named_values, panel, parameter_list, set_badge, table
+from .elements import TRIAL_TONES, Place, named_values, panel, parameter_list, set_badge, table
 from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
 from .logs_page import LogView
+from .parameter_copies import copy_menu
+from .readers import may_change
 from .trial_actions import TrialActions
 
 _POINTS = 1000
@@ -90,8 +93,7 @@ class _TrialPage:
         self._trial = trial = snapshot.trial
         set_badge(self._badge, status_text(trial.status), TRIAL_TONES.get(trial.status, ""))
         is_over = trial.status not in ("WAITING", "RUNNING", "PAUSED")
-        self._actions.show_state(snapshot.summary)
-        self._kill.set_visibility(snapshot.summary.is_running and not is_over)
+        self._actions.show_state(snapshot.summary, is_over=is_over)
         self._results.set_visibility(not is_over or bool(trial.intermediate_results))
         self._figure.show(curve_figure([snapshot.curve], self.metric))
         self._files.show(snapshot.outputs)
@@ -133,8 +135,8 @@ class _TrialPage:
                     html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
                 if number + 1 < snapshot.summary.trials:
                     html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
-            action("Copy parameters", actions.copy, icon="content_copy")
-            _, self._kill = actions.changes()
+            copy_menu(self._view, snapshot.trial, "Copy the parameters", "Copy parameters")
+            actions.changes()
 
     def _metric_field(self, metrics: list[str]) -> None:
         async def choose(event: Any) -> None:
@@ -221,6 +223,8 @@ def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
 def _environment_facts(view: ExperimentView, snapshot: _Snapshot) -> Iterator[tuple[str, object]]:
     """Yield what the trial ran and where; the machine is that of the last start of the manager before its end."""
     config, trial = snapshot.config, snapshot.trial
+    if not may_change():
+        config = hidden_values(config)
     yield "Command", config.get("trialCommand") or "a Python function or class"
     yield "Code", config.get("trialCodeDirectory")
     service = config.get("trainingService") or {}

@@ -39,7 +39,7 @@ from ...telling import (
 )
 from ..figures import STATUS_LOOKS, ExperimentTable, Objective, chosen_numbers, value_name, written
 from ..health import read_health
-from .secrecy import hidden
+from ..secrecy import hidden
 
 _MOST_TRIALS = 1000
 _MOST_BEST = 20

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...protocol import Config
 from ...store import shell_word
 from ...store.reading import ExperimentView, TrialRow
-from .secrecy import hidden, hidden_values
+from ..secrecy import hidden, hidden_values
 
 # Where a file names another folder than its own.
 _CODE_DIRECTORY = re.compile(

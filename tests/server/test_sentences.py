@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.pages.experiments_page import sparkline
 from pitchpipe.server.pages.settings_page import changes_of
-from pitchpipe.server.report.secrecy import hidden
+from pitchpipe.server.secrecy import hidden
 
 from ..sentences import SentencesFile, answered
 from ..stored import MadeExperiment, a_trial

@@ -15,7 +15,7 @@ from pitchpipe.runner.trial import Trial
 from pitchpipe.server.report import write_report
 from pitchpipe.server.report.rendering import render_report
 from pitchpipe.server.report.reproducing import steps_of
-from pitchpipe.server.report.secrecy import hidden
+from pitchpipe.server.secrecy import hidden
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import StoreError

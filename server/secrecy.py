@@ -1,4 +1,4 @@
-"""Hides passwords and keys in reports, which are passed on."""
+"""Hides passwords and keys in what is passed on: reports, and the configs that readers see."""
 
 from __future__ import annotations
 
