@@ -40,7 +40,7 @@ def page_address(settings: ServerSettings, url: str, page: str) -> str:
 
 
 def addresses_for_others(settings: ServerSettings, url: str, page: str) -> Iterator[str]:
-    """Yield a line with the address of a page for other machines, and one with that for readers, where there are such."""
+    """Yield lines with the addresses of a page for other machines, and for readers, where there are such."""
     from ..server import url_for_others
 
     others = url_for_others(settings.host, url)

@@ -33,6 +33,16 @@ HELD = {
     "On an address that other machines": "server/test_security.py::test_address_that_others_reach_needs_a_token",
     "A token has at least 16": "server/test_security.py::test_token_that_can_be_guessed_or_not_be_sent_is_refused",
     "With a token, every request": "server/test_security.py::test_token_opens_as_a_header_and_a_wrong_one_does_not",
+    "The token of readers": (
+        "server/test_security.py::test_reader_reads_and_changes_nothing"
+        " server/pages/test_readers.py::test_reader_sees_every_page_and_no_button_that_changes_something"
+        " server/pages/test_readers.py::test_event_that_a_reader_forges_for_the_page_of_the_owner_is_ignored"
+        " server/pages/test_readers.py::test_changes_of_a_reader_are_refused_although_a_page_asks_for_them"
+    ),
+    "A token opens the server": (
+        "server/test_security.py::test_link_of_a_reader_becomes_a_cookie_and_is_worth_nothing_elsewhere"
+    ),
+    "In a config, readers see": "server/test_security.py::test_reader_sees_no_secret_of_the_config",
     "`?token=TOKEN` in an address": (
         "server/test_security.py::test_browser_keeps_the_token_in_a_cookie_that_scripts_and_others_cannot_use"
         " server/pages/test_token.py::test_the_token_is_in_a_private_file_by_which_a_browser_gets_in"

@@ -24,13 +24,20 @@ if TYPE_CHECKING:
 _USUAL_PORT = 8080
 
 
-@verb("ui", "pitchpipe ui", "pitchpipe ui k3x9a2bq --port 8888 --no-browser", "pitchpipe ui --host 0.0.0.0 --share")
+@verb(
+    "ui",
+    "pitchpipe ui",
+    "pitchpipe ui k3x9a2bq --port 8888 --no-browser",
+    "pitchpipe ui --host 0.0.0.0 --share",
+)
 @experiment_options
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="The port; 0 for any free one.  [default: 8080, if free]"
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--share", is_flag=True, help="Print an address, too, with which others can read and change nothing.")
+@click.option(
+    "--share", is_flag=True, help="Print an address, too, with which others can read and change nothing."
+)
 @click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
 def ui(
     experiment: str | None,

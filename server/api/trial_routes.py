@@ -19,6 +19,8 @@ from ...store.reading import (
     json_lines,
     plain_field,
 )
+from ..secrecy import hidden_values
+from ..security import reads_only
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
 from .responses import BIGGEST, ExperimentName, TrialName, cached_response, json_response, view_of
 
@@ -142,9 +144,11 @@ def export_trials(
 ) -> StreamingResponse:
     """Export all trials: JSON with intermediate results, or CSV with a row per trial."""
     view = view_of(request, experiment)
-    view.config()  # an unreadable experiment is an error, not an empty file
+    config = view.config()  # an unreadable experiment is an error, not an empty file
+    if reads_only(request.scope):
+        config = hidden_values(config)
     name = f'attachment; filename="{view.experiment_id}.{format}"'
-    lines = csv_lines(view) if format == "csv" else json_lines(view)
+    lines = csv_lines(view) if format == "csv" else json_lines(view, config)
     media = "text/csv" if format == "csv" else "application/json"
     return StreamingResponse(lines, media_type=media, headers={"content-disposition": name})
 

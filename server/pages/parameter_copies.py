@@ -28,7 +28,7 @@ _MOST_OF_SCRIPT = 200_000
 
 
 def copy_menu(view: ExperimentView, trial: TrialRow, name: str, label: str = "Copy") -> None:
-    """Make a button that puts the parameters of a trial on the clipboard in a chosen form; screen readers read `name`."""
+    """Make a button whose menu offers the forms in which the parameters of a trial are copied; `name` says which."""
 
     async def copy(form: str) -> None:
         texts = await asyncio.to_thread(parameter_texts, view, trial)
@@ -69,7 +69,9 @@ def command_line(config: Config, parameters: Mapping[str, Json]) -> str:
         if complete == command and _parses_arguments(config, command):
             complete = filled(f"{command} {{args}}", parameters)
     except ValueError:
-        return ""  # a value that the shell would change, or two parameters with one name: it runs in no terminal
+        return (
+            ""  # a value that the shell would change, or two parameters with one name: it runs in no terminal
+        )
     return complete if complete != command else ""
 
 

@@ -1,4 +1,4 @@
-"""Who came with the token of readers: their pages have nothing that changes something, and their events change nothing."""
+"""Who came with the token of readers: nothing on their pages changes something, and none of their events does."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class TrialActions:
         return [rerun, self._kill]
 
     def show_state(self, summary: Summary, *, is_over: bool = False) -> None:
-        """Show what can be done with trials while the experiment runs, or how it continues; `is_over`: not killed again."""
+        """Show what can be done while the experiment runs (not kill a trial that `is_over`), or how it continues."""
         for button in self._changing:
             button.set_visibility(summary.is_running)
         if self._kill is not None:

@@ -11,7 +11,7 @@ from dataclasses import fields
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from ...protocol import Json
+from ...protocol import Config, Json
 from ..errors import understood
 from .csv_cells import NULL, csv_text
 from .json_values import flat, parsed, to_json
@@ -29,14 +29,14 @@ _PREFIX = "parameters."
 _PREFIXES = (_PREFIX, "final.")
 
 
-def json_lines(view: ExperimentView) -> Iterator[bytes]:
-    """Yield the experiment and its trials as one JSON object."""
+def json_lines(view: ExperimentView, config: Config | None = None) -> Iterator[bytes]:
+    """Yield the experiment and its trials as one JSON object, with another `config` in place of its own if given."""
     summary = view.summary()
     head: dict[str, object] = {name: getattr(summary, name) for name in _OF_EXPERIMENT}
     head["front"] = view.front()
     if families := view.families():
         head["families"] = [family_object(family) for family in families]
-    yield b'{"experiment":' + to_json({**head, "config": view.config()}) + b',"trials":['
+    yield b'{"experiment":' + to_json({**head, "config": config or view.config()}) + b',"trials":['
     between = b"\n"
     for trial, results in view.with_results():
         yield between + to_json(trial_object(trial, [*results.values()]))

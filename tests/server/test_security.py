@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.request_guard import host_name
 from pitchpipe.server.security import SecurityError, ServerLimits, ServerSettings
 
-from ..stored import MadeExperiment, a_trial
+from ..stored import MadeExperiment, a_config, a_trial
 from .asking import Asking, Reply
 
 TOKEN = "a-token-of-enough-characters"
+READER = "a-token-of-those-who-read"
 WHERE = "/api/v1/experiments/made1234"
 
 
@@ -44,6 +46,19 @@ def test_address_that_others_reach_needs_a_token(host: str) -> None:
 def test_token_that_can_be_guessed_or_not_be_sent_is_refused(token: str) -> None:
     with pytest.raises(SecurityError, match="a token has 16"):
         ServerSettings(token=token)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "why"),
+    [
+        ({"share_token": READER}, "everyone may change everything"),
+        ({"token": TOKEN, "share_token": TOKEN}, "give them another one"),
+        ({"token": TOKEN, "share_token": "short"}, "a token has 16"),
+    ],
+)
+def test_token_of_readers_is_a_second_one(tokens: dict[str, str], why: str) -> None:
+    with pytest.raises(SecurityError, match=why):
+        ServerSettings(**tokens)
 
 
 # ---------------------------------------------------------------------- Host: DNS rebinding
@@ -185,6 +200,61 @@ def test_guessing_tokens_is_slowed_down(made: MadeExperiment) -> None:
 def test_link_with_another_token_changes_no_cookie(made: MadeExperiment) -> None:
     reply = open_to_others(made).get(WHERE, {"cookie": f"pitchpipe_token={TOKEN}"}, token="evil\r\nx: y")
     assert (reply.status, "set-cookie" in reply.headers) == (200, False)
+
+
+# ---------------------------------------------------------------------- the token of readers
+
+CHANGES = (
+    ("PATCH", WHERE),
+    ("POST", f"{WHERE}/stop"),
+    ("POST", f"{WHERE}/trials"),
+    ("POST", f"{WHERE}/trials/0/kill"),
+    ("PUT", "/stop_experiment"),
+    ("DELETE", "/api/v1/experiments/made1234"),
+    ("POST", "/ui/_nicegui_ws/socket.io/"),
+)
+
+
+def shared(made: MadeExperiment, share_token: str = READER) -> Asking:
+    made.commit(a_trial(0, value=0.5))
+    return open_to_others(made, share_token=share_token)
+
+
+@pytest.mark.parametrize(("method", "path"), CHANGES)
+def test_reader_reads_and_changes_nothing(made: MadeExperiment, method: str, path: str) -> None:
+    asking = shared(made)
+    for headers in ({"authorization": f"Bearer {READER}"}, {"cookie": f"pitchpipe_token={READER}"}):
+        assert asking.get(WHERE, headers).status == 200
+        reply = asking.ask(method, path, {}, headers)
+        assert (reply.status, "reads, and changes nothing" in reply.error) == (403, True)
+    owner = {"authorization": f"Bearer {TOKEN}"}
+    assert asking.ask(method, path, {}, owner).status != 403
+    assert asking.ask(method, path, {}, {**owner, "cookie": f"pitchpipe_token={READER}"}).status != 403
+
+
+def test_link_of_a_reader_becomes_a_cookie_and_is_worth_nothing_elsewhere(made: MadeExperiment) -> None:
+    reply = shared(made).get("/ui/", token=READER)
+    assert (reply.status, reply.headers["location"]) == (303, "/ui/")
+    cookie = {"cookie": reply.headers["set-cookie"].partition(";")[0]}
+    assert READER in cookie["cookie"]
+    for other in (open_to_others(made), shared(made, "the-token-of-other-readers")):
+        assert other.get(WHERE, cookie).status == 401
+        assert other.ask("POST", f"{WHERE}/stop", {}, cookie).status == 401
+        assert other.get("/ui/", token=READER).status == 401
+
+
+def test_reader_sees_no_secret_of_the_config(tmp_path: Path) -> None:
+    fields = {"trial_command": "./train --token=abcdef", "trial_environment": {"WANDB_API_KEY": "abcdef"}}
+    made = MadeExperiment(tmp_path / "exps" / "made1234", a_config(**fields))
+    asking = shared(made)
+    paths = [f"{WHERE}/config", f"{WHERE}/export", "/api/v1/nni/experiment"]
+    for path in paths:
+        owner, reader = (
+            asking.get(path, {"authorization": f"Bearer {token}"}).body for token in (TOKEN, READER)
+        )
+        assert (b"abcdef" in owner, b"abcdef" in reader, b"(hidden)" in reader) == (True, False, True)
+    assert b"abcdef" not in asking.get("/trials", {"authorization": f"Bearer {READER}"}).body
+    made.store.close()
 
 
 # ---------------------------------------------------------------------- bounds

@@ -23,8 +23,8 @@ import websockets.asyncio.client
 from pitchpipe.server.__main__ import main
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.process import ServerError, ServerProcess
-from pitchpipe.server.security import ServerLimits, ServerSettings
-from pitchpipe.server.serving import Serving, ServingError, address_file, http_protocol, url_of
+from pitchpipe.server.security import ServerLimits, ServerSettings, url_of
+from pitchpipe.server.serving import Serving, ServingError, address_file, http_protocol
 
 from ..stored import MadeExperiment, a_trial
 from .asking import served

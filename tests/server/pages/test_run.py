@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.verbs.run import RunPages
+from pitchpipe.server.security import ServerSettings
 from pitchpipe.store import ExperimentFolder
 
 TRIAL = """
@@ -87,7 +88,7 @@ class ImmediateCtrlC:
 @pytest.fixture
 def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPages:
     monkeypatch.setattr("pitchpipe.server.ServerProcess", SlowServer)
-    return RunPages(ExperimentFolder(tmp_path / "e"), None, lambda text: None)
+    return RunPages(ExperimentFolder(tmp_path / "e"), ServerSettings(), lambda text: None)
 
 
 def test_a_run_that_ends_early_waits_for_pages_that_stay(
