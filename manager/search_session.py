@@ -412,7 +412,7 @@ def _check_same(folder: ExperimentFolder, stored: ExperimentConfig, given: Exper
     """Raise `OtherSearchError` if a given field differs from the stored one, or if the experiment runs its trials."""
     if not folder.is_search(stored.canonical()):
         what = f"{folder.path} has an experiment that runs its own trials"
-        raise OtherSearchError(f"{what}: continue it with pitchpipe resume")
+        raise OtherSearchError(f'{what}: pitchpipe.Experiment.restore("{folder.path}").run() continues it')
     if given is None:
         return
     plain = ExperimentConfig.from_canonical(given.canonical())

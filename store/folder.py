@@ -143,7 +143,7 @@ class ExperimentFolder:
                 f"{folder.path} exists already: choose another --experiment-id{folder._or_delete()}"
             ) from None
         except OSError as error:
-            elsewhere = "name another directory, with --dir or $PITCHPIPE_DIR"
+            elsewhere = "name another directory, there or in $PITCHPIPE_DIR"
             raise FolderError(f"{folder.path} cannot be made: {error.strerror}; {elsewhere}") from error
         try:
             folder.own()
@@ -322,7 +322,7 @@ class ExperimentFolder:
         if self._is_lock_held() is None:
             raise FolderError(
                 f"files in {self.path} cannot be locked, on a file system without locks perhaps: "
-                "keep experiments on another disk, with --dir or $PITCHPIPE_DIR"
+                "name a directory on another disk, there or in $PITCHPIPE_DIR"
             )
         return FileLock(path, mode=0o600)
 

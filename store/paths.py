@@ -63,7 +63,7 @@ def default_directory() -> Path:
     try:
         return absolute("~/pitchpipe-experiments")
     except FolderError as error:
-        raise FolderError(f"{error}, in {_ENVIRONMENT} or with --dir") from None
+        raise FolderError(f"{error}, in {_ENVIRONMENT} or as the directory of experiments") from None
 
 
 def is_default(directory: Path) -> bool:

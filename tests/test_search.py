@@ -307,7 +307,7 @@ def test_folder_of_an_experiment_is_left_to_it(tmp_path: Path) -> None:
         Search(folder=tmp_path / "exp")
     experiment.stop()
     experiment.run()
-    with pytest.raises(OtherSearchError, match="runs its own trials"):
+    with pytest.raises(OtherSearchError, match=r"runs its own trials: pitchpipe.Experiment.restore\(.*exp"):
         Search(folder=tmp_path / "exp")
 
 

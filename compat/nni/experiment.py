@@ -26,6 +26,7 @@ from ...signals import DeferredSignals  # pyright: ignore[reportMissingImports] 
 from ...store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
 from ...store.reading import ExperimentView, Summary, TrialQuery, TrialRow
 from .config import AlgorithmConfig, ExperimentConfig
+from .python_words import in_words_of_python
 from .rest_forms import (
     NniMetadata,
     NniProfile,
@@ -422,7 +423,7 @@ def _verb(*words: object, hidden: Path | None = None) -> str:
     if hidden is not None:
         said = re.sub(rf"{re.escape(str(hidden))}(:\d+)*:? ?| \(line \d+\)", "", said)
     if done.returncode:
-        raise ExperimentError(said.strip() or done.stdout.strip())
+        raise ExperimentError(in_words_of_python(said.strip() or done.stdout.strip()))
     print(said, end="", file=sys.stderr)
     return done.stdout
 

@@ -181,6 +181,16 @@ def test_experiment_in_another_directory_is_known_by_its_id(project: Path) -> No
     assert [one["id"] for one in Experiment("local").get_all_experiments_metadata()] == ["made"]
 
 
+def test_experiment_that_is_done_names_the_call_that_extends_it(project: Path) -> None:
+    made = MadeExperiment(project / "experiments" / "made", status="DONE")
+    made.commit(a_trial(0, value=0.5))
+    made.store.close()
+    with pytest.raises(ExperimentError) as raised:
+        Experiment.resume("made")
+    assert 'to extend it: Experiment(id="made").update_max_trial_number(N)' in str(raised.value)
+    assert "--" not in str(raised.value)
+
+
 @pytest.mark.parametrize("status", ["ERROR", "STOPPED"])
 def test_event_loop_that_waits_for_done_ends_with_the_reason(project: Path, status: str) -> None:
     made = MadeExperiment(project / "experiments" / "made", status=status)
