@@ -27,7 +27,7 @@ from pitchpipe.config import ExperimentConfig as OwnConfig
 from pitchpipe.store import ExperimentFolder
 from pitchpipe.tuners import EvolutionTuner
 
-from ...stored import MadeExperiment
+from ...stored import MadeExperiment, a_trial
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 TRAIN = """\
