@@ -21,6 +21,16 @@ if TYPE_CHECKING:
         why_none_text,
     )
     from .code_story import changed_since_text, code_note, start_lines
+    from .comparison import (
+        ComparedExperiment,
+        comparison_facts,
+        comparison_notes,
+        config_differences,
+        milestones,
+        setting_text,
+        value_or_dash,
+        why_not_compared,
+    )
     from .failed_trials import (
         FailedTrial,
         ending_beside,

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from nicegui import html, ui
+from nicegui.element import Element
 
 from ...manager.control import ControlError
 from ...store import Annotation, Annotations, ExperimentFolder, StoreError, tags_of
@@ -84,6 +85,14 @@ def show_refusal(text: str) -> None:
         position="bottom-right",
         classes=_REFUSAL,
     )
+
+
+def dismiss_button(note: Element, name: str) -> None:
+    """Make a button that hides an element, a note, from now on: the browser remembers its `name`."""
+    attributed(note, data_note=name).classes("pp-dismissible")
+    button = ui.button(icon="close").props("flat round dense size=sm color=grey")
+    attributed(button, aria_label="Dismiss this note").tooltip("Dismiss this note")
+    button.on("click", js_handler=scripted("() => pitchpipe.dismiss(NAME)", NAME=name))
 
 
 async def confirmed(question: str, explanation: str, yes: str) -> bool:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from nicegui import html, ui
 
 from ...store.reading import Curve, ExperimentView, FeedEvent, TrialDetail, flat
-from ...telling import duration_text, escaped, number_text, status_text, visible
+from ...telling import duration_text, number_text, status_text
 from ..experiments import Experiments
 from .elements import TRIAL_TONES, attributed, badge, panel, table
 from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
+from .side_by_side import SideBySide, best_places, show_rows
 
 _MOST = 20
 _POINTS = 300
@@ -77,64 +77,26 @@ class _Comparison:
                         badge(status_text(trial.status), TRIAL_TONES.get(trial.status, ""))
                         link = html.a("open", href=self._where.path(f"trials/{trial.sequence_id}"))
                         attributed(link, aria_label=f"Open trial {trial.sequence_id}")
-            for row in (*_result_rows(trials, self._directions), *_parameter_rows(trials)):
-                if row.differs or not self._only_differences.value:
-                    _show_row(row)
+            rows = (*_result_rows(trials, self._directions), *_parameter_rows(trials))
+            show_rows(rows, only_differences=bool(self._only_differences.value))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """A row of texts, one for each trial; `best` are the places of the best ones, `notes` follow the texts."""
-
-    name: str
-    values: Sequence[str]
-    best: Sequence[int] = ()
-    notes: Sequence[str] = ()
-
-    @property
-    def differs(self) -> bool:
-        """Whether the trials differ here."""
-        return len(set(self.values)) > 1
-
-
-def _show_row(row: _Row) -> None:
-    with html.tr().classes("pp-differs" if row.differs else ""):
-        with html.th(visible(row.name)).props("scope=row"):
-            if row.differs:
-                html.span(" (differs)").classes("pp-hidden")
-        for place, value in enumerate(row.values):
-            with html.td():
-                (html.strong if place in row.best else html.span)(escaped(value) or "–")
-                if row.notes:
-                    html.span(row.notes[place]).classes("pp-dim pp-note")
-
-
-def _result_rows(trials: list[TrialDetail], directions: Mapping[str, str]) -> Iterator[_Row]:
+def _result_rows(trials: list[TrialDetail], directions: Mapping[str, str]) -> Iterator[SideBySide]:
     reported = (name for trial in trials for name in trial.values)
     for name in dict.fromkeys((*directions, *reported)):
         values = [trial.values.get(name) for trial in trials]
         numbers = {place: value for place, value in enumerate(values) if value is not None}
-        yield _Row(
+        yield SideBySide(
             name="Result" if name == "default" else name,
             values=["" if value is None else number_text(value) for value in values],
-            best=_best_places(numbers, directions.get(name)),
+            best=best_places(numbers, directions.get(name)),
             notes=[_change(value, values[0]) for value in values],
         )
-    yield _Row(name="Why it ended", values=[trial.reason for trial in trials])
+    yield SideBySide(name="Why it ended", values=[trial.reason for trial in trials])
     took = [trial.seconds for trial in trials]
-    yield _Row(name="Took", values=["" if seconds is None else duration_text(seconds) for seconds in took])
-
-
-def _best_places(values: Mapping[int, float], direction: str | None) -> list[int]:
-    """Return the places of the best values; none without a direction, or if all are equal.
-
-    >>> _best_places({0: 0.5, 1: 0.9, 2: 0.9}, "maximize"), _best_places({0: 0.5, 1: 0.5}, "minimize")
-    ([1, 2], [])
-    """
-    if direction is None or len(set(values.values())) < 2:
-        return []
-    best = (max if direction == "maximize" else min)(values.values())
-    return [place for place, value in values.items() if value == best]
+    yield SideBySide(
+        name="Took", values=["" if seconds is None else duration_text(seconds) for seconds in took]
+    )
 
 
 def _change(value: float | None, first: float | None) -> str:
@@ -148,8 +110,8 @@ def _change(value: float | None, first: float | None) -> str:
     return f"{100.0 * (value - first) / abs(first):+.3g} %"
 
 
-def _parameter_rows(trials: list[TrialDetail]) -> Iterator[_Row]:
+def _parameter_rows(trials: list[TrialDetail]) -> Iterator[SideBySide]:
     flattened = [flat(trial.parameters) for trial in trials]
     for name in dict.fromkeys(name for parameters in flattened for name in parameters):
         values = [number_text(parameters[name]) if name in parameters else "" for parameters in flattened]
-        yield _Row(name=name.removesuffix("._name"), values=values)
+        yield SideBySide(name=name.removesuffix("._name"), values=values)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Any
 
 from nicegui import html, ui
 
 from ...store import Annotations, StoreError
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, Goal
 from ...telling import (
     best_result_text,
     counts_text,
@@ -22,27 +23,79 @@ from ...telling import (
     visible,
 )
 from ..experiments import Experiments, ServedExperiment
-from .elements import EXPERIMENT_TONES, Place, action, attributed, badge, table
+from .elements import EXPERIMENT_TONES, Place, action, attributed, badge, scripted, table
 from .frame import ROOT, Where, page_frame, shown_status
 
 _PERIOD = 2.0
 _HEADS = ("", "Experiment", "Status", "Trials", "Best", "Progress", "Began", "Run time")
+_UNREADABLE = "UNREADABLE"
+_NEWEST = "newest"
+# What the list can be filtered by: statuses that mean the same to users are one.
+_STATUSES: Mapping[str, Sequence[str]] = {
+    "running": ("INITIALIZED", "RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL", "STOPPING"),
+    "done": ("DONE",),
+    "stopped": ("STOPPED",),
+    "failed": ("ERROR", _UNREADABLE),
+    "manager gone": ("ABANDONED",),
+    "viewed": ("VIEWED",),
+}
 
 
-async def experiments_page(experiments: Experiments) -> None:
-    """Show all experiments, the newest first, and keep the list up to date."""
+async def experiments_page(experiments: Experiments, chosen: ListView) -> None:
+    """Show all experiments as they were chosen, by default the newest first, and keep the list up to date."""
     rows = await asyncio.to_thread(_read, experiments)
     with page_frame("Experiments"), html.section().classes("pp-panel"):
         with html.div().classes("pp-row pp-spread"):
             html.h1("Experiments")
-            html.span(str(experiments.directory)).classes("pp-dim pp-mono")
-        listing = _Listing()
+            _directory(experiments)
+        listing = _Listing(chosen)
         listing.show(rows)
 
     async def refresh() -> None:
         listing.show(await asyncio.to_thread(_read, experiments))
 
     ui.timer(_PERIOD, refresh, immediate=False)
+
+
+def _directory(experiments: Experiments) -> None:
+    """Say what is listed: the experiments of a directory, or the only one that the server shows."""
+    if experiments.only is None:
+        html.span(str(experiments.directory)).classes("pp-dim pp-mono")
+        return
+    with html.span().classes("pp-dim"):
+        html.span("only ")
+        html.span(str(experiments.directory / experiments.only)).classes("pp-mono")
+        html.span("; `pitchpipe ui` shows all")
+
+
+@dataclass(slots=True)
+class ListView:
+    """What the address of the page says about the list: a search, statuses, and an order."""
+
+    search: str = ""
+    statuses: Sequence[str] = ()
+    sort: str = _NEWEST
+
+    @classmethod
+    def parse(cls, search: str, status: str, sort: str) -> ListView:
+        """Read the query of an address, without what makes no sense.
+
+        >>> ListView.parse("mnist", "done,lost", "-trials")
+        ListView(search='mnist', statuses=['done'], sort='newest')
+        """
+        statuses = [word for word in status.split(",") if word in _STATUSES]
+        return cls(search, statuses, sort if sort in _ORDERS else _NEWEST)
+
+    def takes(self, row: _Row) -> bool:
+        """Return whether an experiment is shown."""
+        known = [status for word in self.statuses for status in _STATUSES[word]]
+        text = f"{row.name} {row.id} {row.status} {row.tags} {row.goal}".lower()
+        return self.search.strip().lower() in text and (not known or row.status in known)
+
+    def ordered(self, rows: Sequence[_Row]) -> list[_Row]:
+        """Return the experiments that are shown, in the chosen order."""
+        _, key = _ORDERS[self.sort]
+        return sorted(filter(self.takes, rows), key=key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,25 +109,46 @@ class _Row:
     has_program: bool | None = None
     tags: Sequence[str] = ()
     trials: str
+    count: int = 0
     best: str = ""
+    goal: str = ""
     sparkline: Mapping[str, str] = field(default_factory=dict[str, str])
     began: str = ""
     ran: str = ""
+    run_time: float = field(default=0.0, compare=False)  # what has not changed to look at is not drawn again
+
+
+# The word in the address, what the field says, and the key.
+_ORDERS: Mapping[str, tuple[str, Callable[[_Row], Any]]] = {
+    _NEWEST: ("newest first", lambda row: -row.created),
+    "name": ("name", lambda row: ((row.name or row.id).lower(), -row.created)),
+    "status": ("status", lambda row: (row.status, -row.created)),
+    "goal": ("metric", lambda row: (row.goal, -row.created)),
+    "trials": ("most trials", lambda row: -row.count),
+    "time": ("longest run time", lambda row: -row.run_time),
+}
 
 
 class _Listing:
     """The table; it is rebuilt only when something in it has changed."""
 
-    def __init__(self) -> None:
-        self._word = ""
+    def __init__(self, view: ListView) -> None:
+        self._view = view
         self._chosen: list[str] = []
         with html.div().classes("pp-row pp-tools").style("margin: .5rem 0"):
-            search = ui.input("Search", on_change=lambda event: self._search(event.value))
+            search = ui.input("Search", value=view.search, on_change=lambda event: self._search(event.value))
             search.props("outlined dense clearable type=search").classes("pp-search")
+            statuses = ui.select(list(_STATUSES), multiple=True, label="Status", value=list(view.statuses))
+            statuses.props("outlined dense clearable options-dense use-chips").style("min-width: 9rem")
+            statuses.on_value_change(lambda event: self._filter(event.value))
+            orders = {name: words for name, (words, _) in _ORDERS.items()}
+            order = ui.select(orders, label="Order", value=view.sort).props("outlined dense options-dense")
+            order.style("min-width: 10rem").on_value_change(lambda event: self._sort(event.value))
             self._compare = action("Compare", self._open_comparison, icon="compare_arrows")
             self._compare.disable()
         self._place = Place(html.div().classes("pp-cards"))
         self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
+        self._no_match = html.p("No experiment matches.").classes("pp-dim")
         self._rows: list[_Row] = []
 
     def show(self, rows: list[_Row]) -> None:
@@ -82,17 +156,31 @@ class _Listing:
         self._rows = rows
         self._none.set_visibility(not rows)
         has_tags = any(row.tags for row in rows)
+        shown = self._view.ordered(rows)
+        self._no_match.set_visibility(bool(rows) and not shown)
 
         def draw() -> None:
-            with table((*_HEADS, *(["Tags"] if has_tags else [])), "Experiments"):
-                for row in rows:
-                    if self._word in f"{row.name} {row.id} {row.status} {row.tags}".lower():
+            if shown:
+                with table((*_HEADS, *(["Tags"] if has_tags else [])), "Experiments"):
+                    for row in shown:
                         self._add(row, has_tags=has_tags)
 
-        self._place.show((rows, self._word), draw)
+        self._place.show((shown, has_tags), draw)
 
     def _search(self, text: str | None) -> None:
-        self._word = (text or "").strip().lower()
+        self._view.search = text or ""
+        self._show_again(search=self._view.search)
+
+    def _filter(self, statuses: list[str] | None) -> None:
+        self._view.statuses = list(statuses or ())
+        self._show_again(status=",".join(self._view.statuses))
+
+    def _sort(self, order: str) -> None:
+        self._view.sort = order
+        self._show_again(sort="" if order == _NEWEST else order)
+
+    def _show_again(self, **choices: str) -> None:
+        ui.run_javascript(scripted("pitchpipe.remember(CHOICES)", CHOICES=choices))
         self.show(self._rows)
 
     def _choose(self, name: str, is_chosen: bool) -> None:
@@ -102,7 +190,7 @@ class _Listing:
 
     def _open_comparison(self) -> None:
         first, *others = self._chosen
-        address = Where(first).path("plots", figure="edf", others=",".join(others))
+        address = Where(first).path("against", others=",".join(others))
         ui.navigate.to(address.removeprefix(ROOT))  # navigation adds the root itself
 
     def _add(self, row: _Row, *, has_tags: bool) -> None:
@@ -118,7 +206,9 @@ class _Listing:
             with html.td():
                 badge(experiment_text(row.status, row.has_program), EXPERIMENT_TONES.get(row.status, ""))
             html.td(escaped(row.trials))
-            html.td(escaped(row.best)).classes("pp-mono pp-best" if row.best else "")
+            with html.td():
+                html.div(escaped(row.best)).classes("pp-mono pp-best" if row.best else "")
+                html.div(escaped(row.goal)).classes("pp-dim")
             with html.td():
                 _draw_sparkline(row.sparkline)
             html.td(row.began)
@@ -136,8 +226,8 @@ def _read(experiments: Experiments) -> list[_Row]:
         try:
             rows.append(_row(experiment))
         except StoreError as error:
-            rows.append(_Row(id=experiment.view.experiment_id, status="UNREADABLE", trials=str(error)))
-    return sorted(rows, key=lambda row: -row.created)
+            rows.append(_Row(id=experiment.view.experiment_id, status=_UNREADABLE, trials=str(error)))
+    return rows
 
 
 def _row(experiment: ServedExperiment) -> _Row:
@@ -152,10 +242,24 @@ def _row(experiment: ServedExperiment) -> _Row:
         has_program=summary.has_program,
         tags=Annotations(view.folder).read(None).tags,
         trials=": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
+        count=summary.trials,
+        goal=_goal_text(summary.objectives),
         best=best_result_text(view.best_result(), len(summary.best)),
         sparkline=experiment.cached(_progress),
         began=moment_text(summary.created),
         ran=duration_text(summary.run_time),
+        run_time=summary.run_time,
+    )
+
+
+def _goal_text(goals: Sequence[Goal]) -> str:
+    """Return what is optimised, and in which direction.
+
+    >>> _goal_text([Goal("default", "minimize")]), _goal_text([Goal("acc", "maximize"), Goal("ms", "minimize")])
+    ('minimize', 'maximize acc, minimize ms')
+    """
+    return ", ".join(
+        f"{goal.direction} {'' if goal.name == 'default' else goal.name}".rstrip() for goal in goals
     )
 
 

@@ -43,7 +43,7 @@ from ..experiment_table import read_importance, read_table
 from ..experiments import Experiments, ServedExperiment
 from ..figures import Importance, Objective, plot_pareto
 from ..health import health_object
-from .actions import resume_button
+from .actions import dismiss_button, resume_button
 from .elements import TRIAL_TONES, Place, attributed, badge, boxes, panel
 from .figure_view import BY, By, FigureView, progress_figure
 from .frame import Where, experiment_frame
@@ -214,8 +214,11 @@ class _Overview:
 
         def draw() -> None:
             for notice in notices:
-                with html.section().classes("pp-panel pp-notice").classes("" if notice.is_bad else "pp-mild"):
+                with html.section().classes("pp-panel pp-notice") as section:
+                    section.classes("" if notice.is_bad else "pp-mild")
                     html.p(escaped(notice.text)).props("role=status")
+                    if notice.kind:
+                        dismiss_button(section, f"{self._where.title}: {notice.kind}")
                     if notice.error:
                         html.pre(escaped(notice.error, keep="\n\t"))
 
@@ -346,12 +349,16 @@ _LEADS = {"VIEWED": "This is ", "STOPPED": "It is stopped: "}
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence, its traceback, whether it is bad, and whether resuming the experiment is what to do."""
+    """A sentence, its traceback, whether it is bad, and whether resuming the experiment is what to do.
+
+    One that has a `kind` can be dismissed, for all experiments of this name in this browser.
+    """
 
     text: str
     error: str = ""
     is_bad: bool = False
     resumes: bool = False
+    kind: str = ""
 
 
 def notices_of(summary: Summary, view: ExperimentView, health: Sequence[str] = ()) -> list[Notice]:
@@ -382,7 +389,7 @@ def notices_of(summary: Summary, view: ExperimentView, health: Sequence[str] = (
     notices += [Notice(f"{text[0].upper()}{text[1:]}.") for text in regions]
     if reason and status != "RUNNING":
         notices.append(Notice(f"{_LEADS.get(status, 'It ended early: ')}{reason}."))
-    return [*notices, *(Notice(f"Note: {note}.") for note in health)]
+    return [*notices, *(Notice(f"Note: {note}.", kind=note.partition(":")[0]) for note in health)]
 
 
 def _warnings(summary: Summary, view: ExperimentView) -> list[str]:

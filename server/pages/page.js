@@ -9,6 +9,25 @@ window.pitchpipe = {
     }
     history.replaceState(history.state, "", address);
   },
+  // Hide a note, here and wherever it has this name.
+  dismiss(name) {
+    localStorage.setItem("pitchpipe-dismissed", JSON.stringify([...new Set([...this.dismissed(), name])].slice(-200)));
+    this.hideDismissed();
+  },
+  dismissed() {
+    try {
+      const names = JSON.parse(localStorage.getItem("pitchpipe-dismissed") ?? "[]");
+      return Array.isArray(names) ? names.map(String) : [];
+    } catch {
+      return []; // something else wrote it
+    }
+  },
+  // A rule of style hides a note that is drawn later, too.
+  hideDismissed() {
+    const rules = this.dismissed().map((name) => `[data-note="${CSS.escape(name)}"] { display: none; }`);
+    this.hiding ??= document.head.appendChild(document.createElement("style"));
+    this.hiding.textContent = rules.join("\n");
+  },
   // Remember the sort order, the filters and the shown columns of a grid.
   rememberGrid(api, usual) {
     const columns = api.getColumnState().filter((column) => !column.hide && !column.colId.startsWith("ag-Grid"));
@@ -22,6 +41,8 @@ window.pitchpipe = {
     });
   },
 };
+
+pitchpipe.hideDismissed();
 
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, textarea, select, [contenteditable=true]");

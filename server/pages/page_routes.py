@@ -15,7 +15,8 @@ from ...store import StoreError
 from ...store.reading import QueryError
 from ..experiments import Experiments
 from .compare_page import compare_page
-from .experiments_page import experiments_page
+from .comparison_page import comparison_page
+from .experiments_page import ListView, experiments_page
 from .frame import ROOT, Where, add_head, show_missing
 from .logs_page import logs_page
 from .overview_page import overview_page
@@ -58,8 +59,8 @@ _FAVICON = (
 
 def _add_routes(experiments: Experiments) -> None:
     @ui.page("/")
-    async def show_experiments() -> None:
-        await _guarded(experiments_page(experiments))
+    async def show_experiments(search: str = "", status: str = "", sort: str = "") -> None:
+        await _guarded(experiments_page(experiments, ListView.parse(search, status, sort)))
 
     @ui.page("/{experiment}")
     async def show_overview(experiment: str) -> None:
@@ -85,6 +86,10 @@ def _add_routes(experiments: Experiments) -> None:
     @ui.page("/{experiment}/compare")
     async def show_compared(experiment: str, trials: str = "") -> None:
         await _guarded(compare_page(experiments, experiment, trials))
+
+    @ui.page("/{experiment}/against")
+    async def show_comparison(experiment: str, others: str = "") -> None:
+        await _guarded(comparison_page(experiments, experiment, others))
 
     @ui.page("/{experiment}/plots")
     async def show_plots(experiment: str, request: Request) -> None:

@@ -463,7 +463,8 @@ def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Ope
     for name in ("finished", "single"):
         page.get_by_role("checkbox", name=f"Select {name}").click()
     page.get_by_role("button", name="Compare").click()
-    page.wait_for_url("**/finished/plots?figure=edf&others=single")
+    page.wait_for_url("**/finished/against?others=single")
+    page.get_by_text("Compared by the first objective, default, alone.").wait_for()
     page.goto(f"{gallery}/old/settings")
     page.wait_for_function("window.did_handshake")
     page.get_by_role("button", name="Delete the experiment").click()
