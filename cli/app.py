@@ -35,6 +35,7 @@ VERBS = {
     "import": ("import_verb:import_verb", "Import results measured elsewhere."),
     "stop": ("stop:stop", "Stop a running experiment."),
     "validate": ("validate:validate", "Check a config; with --try, run its first trials."),
+    "schema": ("schema:schema", "Print the JSON schema of experiment.yml, for editors."),
     "doctor": ("doctor:doctor", "Check this machine and this installation."),
     "export": ("export:export", "Write the trials as JSON, CSV or an Optuna study."),
     "report": ("export:report", "Write an experiment as one HTML file."),

@@ -13,6 +13,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     cross_checks  checks across several fields, and warnings
     starting_points  defaults, initial points and priors, checked against the search space
     plugins      the tuner and the assessor, asked in their own process; the trackers
+    json_schema  what editors know of the fields
     experiment_config  the whole config, and what it leaves open: direction, assessor
 """
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         located,
         with_plugins_checked,
     )
+    from .json_schema import config_schema
     from .plugins import Checker, check_parameters, tracker_classes
     from .problems import (
         OTHER_NAMES,

@@ -30,7 +30,7 @@ from .source import Source
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 # These are also accepted in the training service, where they win over the root.
-_SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug")
+SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug")
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 
 
@@ -232,7 +232,7 @@ def _training_service(draft: Draft) -> None:
         if platform is None:
             draft.values.pop(at[0])
             return
-        fields = [*PLATFORMS[platform].model_fields, *_SHARED_WITH_ROOT]
+        fields = [*PLATFORMS[platform].model_fields, *SHARED_WITH_ROOT]
         section = draft.values[at[0]] = _section(draft, value, at, fields)
         section["platform"] = platform
         _lift_shared(draft, section)
@@ -255,7 +255,7 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: JsonPath) -> str | N
 
 
 def _lift_shared(draft: Draft, section: JsonObject) -> None:
-    for name in _SHARED_WITH_ROOT:
+    for name in SHARED_WITH_ROOT:
         if name in section:
             draft.values[name] = section.pop(name)
             _move(draft, ("training_service", name), (name,))

@@ -45,18 +45,22 @@ from .values import (
     working_directory,
 )
 
-Duration = Annotated[float, BeforeValidator(parse_duration)]
-PositiveDuration = Annotated[float, BeforeValidator(positive_duration)]
-Memory = Annotated[int, BeforeValidator(parse_memory), Field(gt=0)]
+# What users write is in the JSON schema, too, where it is more than the type that it becomes.
+Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=float | str)]
+PositiveDuration = Annotated[float, BeforeValidator(positive_duration, json_schema_input_type=float | str)]
+Memory = Annotated[int, BeforeValidator(parse_memory, json_schema_input_type=int | str), Field(gt=0)]
 Directory = Annotated[Path, BeforeValidator(directory_path)]
 ExistingFile = Annotated[Path, BeforeValidator(file_path)]
 WorkingDirectory = Annotated[Path, BeforeValidator(working_directory)]
 GpuNumber = Annotated[float, BeforeValidator(gpu_number), Field(ge=0)]
-GpuIndices = Annotated[tuple[int, ...], BeforeValidator(parse_gpu_indices)]
+GpuIndices = Annotated[
+    tuple[int, ...], BeforeValidator(parse_gpu_indices, json_schema_input_type=int | str | tuple[int, ...])
+]
 Text = Annotated[str, Field(min_length=1), AfterValidator(system_text)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 Environment = dict[
-    Annotated[str, AfterValidator(environment_name)], Annotated[str, BeforeValidator(environment_value)]
+    Annotated[str, AfterValidator(environment_name)],
+    Annotated[str, BeforeValidator(environment_value, json_schema_input_type=str | float)],
 ]
 MaxFailures = Annotated[int | dict[str, int], BeforeValidator(max_failures)]
 Storage = Annotated[str, BeforeValidator(storage_url)]
@@ -175,7 +179,9 @@ Points = Annotated[tuple[Parameters, ...], BeforeValidator(as_tuple)]
 EarlierSearches = Annotated[
     tuple[Annotated[str, BeforeValidator(_earlier_search)], ...], BeforeValidator(as_tuple)
 ]
-Confidence = Annotated[float, BeforeValidator(_confidence)]
+Confidence = Annotated[
+    float, BeforeValidator(_confidence, json_schema_input_type=float | Literal["low", "medium", "high"])
+]
 
 
 class PriorConfig(Section):

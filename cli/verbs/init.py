@@ -20,6 +20,7 @@ from ..failures import Failure
 from ..script_facts import ScriptFacts, higher_is_better, read_script
 from ..verb import FILE, json_option, say, verb
 from .config_draft import EXAMPLE, ConfigDraft, Proposal, ask_user, parameter_of, proposed, room_here
+from .schema import SCHEMA_FILE
 
 _OF_GPUS = frozenset(
     {"torch", "lightning", "pytorch_lightning", "transformers", "tensorflow", "keras", "jax"}
@@ -108,7 +109,10 @@ def init(
         what = f"no parameters were found: add some, such as --param {EXAMPLE}"
         ways = _ways_to_pass(script, facts)
         raise Failure("\n".join([what, *ways, *_calls_to_add(script, facts, missing)]))
-    output.write_text(draft.checked_text(output.parent), encoding="utf-8")
+    text = draft.checked_text(output.parent)
+    if (output.parent / SCHEMA_FILE).is_file():
+        text = f"# yaml-language-server: $schema={SCHEMA_FILE}\n{text}"
+    output.write_text(text, encoding="utf-8")
     notes = [
         *_choices_made(draft),
         *assumption,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from routes_page import routes_page
 
 import pitchpipe
 from pitchpipe.server.application import create_app
@@ -29,22 +31,31 @@ VERBS = """\
     :depth: 1
     :style: plain
 """
-ROUTES = """\
-# All routes and fields
-
-[HTTP API](http.md) explains them. A server describes them at `/api/v1/openapi.json`.
-
-<swagger-ui src="openapi.json"/>
-"""
 # The rooms that the names of `pitchpipe` come from, in the order of the page.
 HEADINGS = {
     "sdk": "In a trial",
     "pitchpipe": "Experiments",
+    "search_space": "Search spaces",
     "manager": "Stoppers and callbacks",
     "tuners": "Tuners",
     "assessors": "Assessors",
-    "server": "Servers",
+    "compat": "Servers",
 }
+# Classes that users get from the names of `pitchpipe`, and do not import: they follow the first.
+RETURNED = {
+    "ExperimentResult": ("pitchpipe.results.BestTrial",),
+    "Search": ("pitchpipe.search.SearchTrial",),
+}
+# The figures are methods of all three, and described once.
+FIGURES = """\
+## Figures
+
+Methods of `Experiment`, `ExperimentResult` and `Search`; [Figures and reports](../use/figures.md) shows them.
+
+::: pitchpipe.plots.Plots
+"""
+_FIRST_TEXT = re.compile(r"^(?![#>|`!<\[-]|\s).+(?:\n(?!\s*\n).+)*", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -57,25 +68,48 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages of the reference."""
     pages = {
         "all-verbs.md": VERBS,
-        "all-routes.md": ROUTES,
-        "openapi.json": routes(),
+        "all-routes.md": routes(),
         "all-names.md": names(),
     }
     for name, content in pages.items():
         files.append(File.generated(config, f"{FOLDER}/{name}", content=content))
+    files.append(
+        File.generated(config, "llms.txt", content="\n".join(index_for_agents(config, files)) + "\n")
+    )
     return files
 
 
 def routes() -> str:
-    """Return the description of the HTTP API."""
+    """Return the page with all routes of the HTTP API."""
     with tempfile.TemporaryDirectory() as nothing:
-        return json.dumps(create_app(Experiments(Path(nothing)), pages=False).openapi())
+        return routes_page(create_app(Experiments(Path(nothing)), pages=False).openapi())
+
+
+def index_for_agents(config: MkDocsConfig, files: Files) -> Iterator[str]:
+    """Yield the lines of llms.txt: what Pitchpipe is, and what each page is about, for programs that read."""
+    yield f"# {config.site_name}\n\n> {config.site_description}\n"
+    yield "`pitchpipe mcp` serves tools to an agent; `pitchpipe mcp --skill` prints how to use the command line.\n"
+    yield from _indexed(config.nav or [], files)
+
+
+def _indexed(entries: list[Any], files: Files) -> Iterator[str]:
+    for entry in entries:
+        if isinstance(entry, dict):
+            ((title, inner),) = entry.items()
+            yield f"\n## {title}\n"
+            yield from _indexed(inner, files)
+        elif (file := files.get_file_from_path(entry)) is not None:
+            text = file.content_string
+            title = next((line[2:] for line in text.splitlines() if line.startswith("# ")), entry)
+            about = _FIRST_TEXT.search(text)
+            said = [] if about is None else [_LINK.sub(r"\1", " ".join(about[0].split()))]
+            yield ": ".join([f"- [{title}]({file.url})", *said])
 
 
 def names() -> str:
     """Return the page with all names of `pitchpipe`."""
     modules = {name: getattr(pitchpipe, name).__module__ for name in pitchpipe.__all__ if name[0] != "_"}
-    return "\n".join(["# All names of `pitchpipe`", *_directives(modules)])
+    return "\n".join(["# All names of `pitchpipe`", *_directives(modules), "", FIGURES])
 
 
 def _directives(modules: dict[str, str]) -> Iterator[str]:
@@ -84,6 +118,7 @@ def _directives(modules: dict[str, str]) -> Iterator[str]:
         for name, module in modules.items():
             if _room(module) == room:
                 yield f"::: {module}.{name}"
+                yield from (f"::: {returned}" for returned in RETURNED.get(name, ()))
 
 
 def _room(module: str) -> str:

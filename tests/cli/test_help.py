@@ -70,6 +70,7 @@ def test_every_verb_of_an_experiment_takes_its_id_and_directory() -> None:
         ("completion",),
         ("doctor",),
         ("init",),
+        ("schema",),
     }
     without |= {("compare",), ("delete",), ("mcp",)}  # of several
     without |= {("cluster", verb) for verb in ("up", "status", "down")}

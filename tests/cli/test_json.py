@@ -14,7 +14,7 @@ from .conftest import Call, Storing, make_trial
 
 VERBS = {" ".join(words): command for words, command in test_help.VERBS.items()}
 # They print text or bytes for people, until they are left; `export` writes JSON without it.
-WITHOUT = {"top", "ui", "mcp", "completion", "export", "trial log"}
+WITHOUT = {"top", "ui", "mcp", "completion", "export", "schema", "trial log"}
 CLI = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 
 
