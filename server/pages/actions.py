@@ -139,10 +139,12 @@ def notes_panel(annotations: Annotations, trial: int | None, noted: Annotation) 
 def _show_notes(noted: Annotation) -> None:
     if noted.note or noted.tags:
         with panel("Notes and tags"), html.div().classes("pp-stack"):
-            with html.div().classes("pp-row"):
-                for tag in noted.tags:
-                    badge(visible(tag))
-            html.p(escaped(noted.note, keep="\n\t")).style("white-space: pre-wrap")
+            if noted.tags:
+                with html.div().classes("pp-row"):
+                    for tag in noted.tags:
+                        badge(visible(tag))
+            if noted.note:
+                html.p(escaped(noted.note, keep="\n\t")).style("white-space: pre-wrap")
 
 
 def resume_button(

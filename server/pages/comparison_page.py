@@ -51,7 +51,7 @@ async def comparison_page(experiments: Experiments, experiment_id: str, others: 
     """Show an experiment beside `others`, joined by commas, and keep them up to date."""
     names = list(dict.fromkeys([experiment_id, *filter(None, others.split(","))]))[:MOST_COMPARED]
     title = "Compare experiments"
-    async with experiment_frame(experiments, experiment_id, title, "plots") as (_, where, _):
+    async with experiment_frame(experiments, experiment_id, title, "plots") as (_view, where, _live):
         html.h1(title)
         found, missing = await asyncio.to_thread(_read, experiments, names, with_secrets=may_change())
         if not found:
@@ -62,7 +62,9 @@ async def comparison_page(experiments: Experiments, experiment_id: str, others: 
         page.show(found)
 
         async def refresh() -> None:
-            page.show((await asyncio.to_thread(_read, experiments, names, with_secrets=may_change()))[0])
+            found, _ = await asyncio.to_thread(_read, experiments, names, with_secrets=may_change())
+            if found:  # else they were deleted meanwhile
+                page.show(found)
 
         if any(one.summary.is_running for one in found):
             ui.timer(_PERIOD, refresh, immediate=False)
