@@ -23,6 +23,8 @@ from ...telling import (
     visible,
 )
 from ..experiments import Experiments, ServedExperiment
+from .actions import show_refusal
+from .comparison_page import MOST_COMPARED
 from .elements import EXPERIMENT_TONES, Place, action, attributed, badge, scripted, table
 from .frame import ROOT, Where, page_frame, shown_status
 
@@ -189,6 +191,9 @@ class _Listing:
         self._compare.set_enabled(len(self._chosen) > 1)
 
     def _open_comparison(self) -> None:
+        if (count := len(self._chosen)) > MOST_COMPARED:
+            show_refusal(f"{count} experiments are too many to compare: select at most {MOST_COMPARED}")
+            return
         first, *others = self._chosen
         address = Where(first).path("against", others=",".join(others))
         ui.navigate.to(address.removeprefix(ROOT))  # navigation adds the root itself

@@ -49,6 +49,8 @@ def test_pages_of_a_run_end_with_it(tmp_path: Path) -> None:
         assert address.endswith("/ui/e")
         with urllib.request.urlopen(address, timeout=30) as page:
             assert "Best trial" in page.read().decode()
+        with urllib.request.urlopen(address.removesuffix("e"), timeout=30) as listing:
+            assert str(tmp_path / "runs" / "e") in listing.read().decode()
         (tmp_path / "gate").open("w").close()
         printed, _ = run.communicate(timeout=60)
     assert json.loads(printed)["status"] == "DONE"
