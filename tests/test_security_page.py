@@ -37,7 +37,7 @@ HELD = {
         "server/test_security.py::test_reader_reads_and_changes_nothing"
         " server/pages/test_readers.py::test_reader_sees_every_page_and_no_button_that_changes_something"
         " server/pages/test_readers.py::test_event_that_a_reader_forges_for_the_page_of_the_owner_is_ignored"
-        " server/pages/test_readers.py::test_changes_of_a_reader_are_refused_although_a_page_asks_for_them"
+        " server/pages/test_dialogs.py::test_changes_of_a_reader_are_refused_although_a_page_asks_for_them"
     ),
     "A token opens the server": (
         "server/test_security.py::test_link_of_a_reader_becomes_a_cookie_and_is_worth_nothing_elsewhere"

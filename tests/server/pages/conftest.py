@@ -170,6 +170,10 @@ def story(
 
 
 WINDOW = {"width": 1300, "height": 900}
+PHONE = {"width": 390, "height": 844}
+SERIOUS = """async () => (await axe.run({ resultTypes: ["violations"] })).violations
+    .filter(found => ["serious", "critical"].includes(found.impact))
+    .flatMap(found => found.nodes.map(node => `${found.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`))"""
 
 
 @pytest.fixture(scope="module")
@@ -227,3 +231,33 @@ def open_page(context: Any) -> Iterator[Open]:
         for event, note in watched.items():
             page.remove_listener(event, note)
     assert problems == []
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """Return the script of axe-core, which the package carries."""
+    package = pytest.importorskip(
+        "axe_playwright_python.base", reason="axe-playwright-python is not installed"
+    )
+    return (Path(package.__file__).parent / package.AXE_FILE_NAME).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def check_page(axe: str) -> Check:
+    """Return a function that checks a page: names, roles and contrast, one heading, and whether a phone shows it all.
+
+    It looks at half of the pages light in a window, and at the others, which were opened `dark`, on a phone.
+    """
+
+    def check(page: Any) -> None:
+        window = page.viewport_size
+        if page.locator("body.body--dark").count():
+            page.set_viewport_size(PHONE)
+        page.evaluate(axe)
+        assert page.evaluate(SERIOUS) == []
+        assert page.locator("h1").count() == 1
+        page.set_viewport_size(PHONE)
+        page.wait_for_function("document.documentElement.scrollWidth <= 390")
+        page.set_viewport_size(window)
+
+    return check

@@ -1,12 +1,14 @@
-"""Dialogs that are open when their page is left."""
+"""Dialogs that are open when their page is left, and changes of readers."""
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from pitchpipe.server.pages import actions
 from pitchpipe.server.pages.actions import confirmed
 from pitchpipe.server.pages.trial_actions import TrialForm
 
@@ -56,3 +58,13 @@ def test_dialog_of_a_page_that_is_left_counts_as_cancelled(name: str) -> None:
         return await asking
 
     assert json.dumps(asyncio.run(leave())) == json.dumps(cancelled)
+
+
+def test_changes_of_a_reader_are_refused_although_a_page_asks_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(actions, "may_change", lambda: False)
+    monkeypatch.setattr(actions, "show_refusal", said.append)
+    assert not asyncio.run(actions.made(os.abort))
+    assert said == ["this token reads, and changes nothing: ask who started the server for the other one"]

@@ -3,13 +3,12 @@
 import base64
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ...stored import MadeExperiment, a_config, a_trial, results
-from .conftest import Check, Open, Serve
+from .conftest import PHONE, Check, Open, Serve
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -33,11 +32,6 @@ UNWILLING = {
     "{ writeText: () => Promise.reject(new Error('not allowed')) }": "not allowed",
     "undefined": "this browser gives pages no clipboard: open them on localhost or by https",
 }
-PHONE = {"width": 390, "height": 844}
-SERIOUS = """async () => (await axe.run({ resultTypes: ["violations"] })).violations
-    .filter(found => ["serious", "critical"].includes(found.impact))
-    .flatMap(found => found.nodes.map(node => `${found.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`))"""
-
 # Whether the three panels are drawn, and no title of an axis lies on one.
 APART = """() => {
     const figure = document.querySelector('[aria-label="Trials by two objectives"]');
@@ -79,36 +73,6 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Serve) -> str:
     for experiment in (made, single, several, wide, empty, old, lost):
         experiment.store.close()
     return serve(directory)
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """Return the script of axe-core, which the package carries."""
-    package = pytest.importorskip(
-        "axe_playwright_python.base", reason="axe-playwright-python is not installed"
-    )
-    return (Path(package.__file__).parent / package.AXE_FILE_NAME).read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def check_page(axe: str) -> Check:
-    """Return a function that checks a page: names, roles and contrast, one heading, and whether a phone shows it all.
-
-    It looks at half of the pages light in a window, and at the others, which were opened `dark`, on a phone.
-    """
-
-    def check(page: Any) -> None:
-        window = page.viewport_size
-        if page.locator("body.body--dark").count():
-            page.set_viewport_size(PHONE)
-        page.evaluate(axe)
-        assert page.evaluate(SERIOUS) == []
-        assert page.locator("h1").count() == 1
-        page.set_viewport_size(PHONE)
-        page.wait_for_function("document.documentElement.scrollWidth <= 390")
-        page.set_viewport_size(window)
-
-    return check
 
 
 def test_overview_has_the_front_can_be_used_by_keys_and_changes_its_colours(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from pitchpipe.server.pages import actions
 
 from ...stored import MadeExperiment, a_config, a_trial
 from .conftest import WINDOW
@@ -143,13 +139,3 @@ def test_wrong_token_and_none_show_no_page(shared: Shared, chromium: Any) -> Non
     for query in ("", "?token=a-token-of-somebody-else"):
         assert page.goto(address + query).status == 401
     page.context.close()
-
-
-def test_changes_of_a_reader_are_refused_although_a_page_asks_for_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(actions, "may_change", lambda: False)
-    monkeypatch.setattr(actions, "show_refusal", said.append)
-    assert not asyncio.run(actions.made(os.abort))
-    assert said == ["this token reads, and changes nothing: ask who started the server for the other one"]
