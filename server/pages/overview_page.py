@@ -347,18 +347,22 @@ _USUAL_WAIT = 5.0
 _LEADS = {"VIEWED": "This is ", "STOPPED": "It is stopped: "}
 
 
+_NOTE = "Note: "
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence, its traceback, whether it is bad, and whether resuming the experiment is what to do.
-
-    One that has a `kind` can be dismissed, for all experiments of this name in this browser.
-    """
+    """A sentence, its traceback, whether it is bad, and whether resuming the experiment is what to do."""
 
     text: str
     error: str = ""
     is_bad: bool = False
     resumes: bool = False
-    kind: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What a note on the search is about, by which it can be dismissed; empty for any other notice."""
+        return self.text.removeprefix(_NOTE).partition(":")[0] if self.text.startswith(_NOTE) else ""
 
 
 def notices_of(summary: Summary, view: ExperimentView, health: Sequence[str] = ()) -> list[Notice]:
@@ -389,7 +393,7 @@ def notices_of(summary: Summary, view: ExperimentView, health: Sequence[str] = (
     notices += [Notice(f"{text[0].upper()}{text[1:]}.") for text in regions]
     if reason and status != "RUNNING":
         notices.append(Notice(f"{_LEADS.get(status, 'It ended early: ')}{reason}."))
-    return [*notices, *(Notice(f"Note: {note}.", kind=note.partition(":")[0]) for note in health)]
+    return [*notices, *(Notice(f"{_NOTE}{note}.") for note in health)]
 
 
 def _warnings(summary: Summary, view: ExperimentView) -> list[str]:
