@@ -24,8 +24,10 @@ PAGE = """<!doctype html><title>Page</title>
   worker.addEventListener("message", (event) => { document.title = event.data; });
   worker.postMessage("asked");
 </script>"""
-WORKER = """importScripts("more.js").then(() => addEventListener("message", (event) => postMessage(event.data + more)));
-const asked = []; addEventListener("message", (event) => asked.push(event));"""
+WORKER = """addEventListener("message", async (event) => {
+  await importScripts("more.js");
+  postMessage(event.data + more);
+});"""
 
 
 @pytest.fixture(scope="module")
