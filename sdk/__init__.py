@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .command_arguments import as_word, flat_arguments
     from .loaded_code import CodeFacts, LoadedCode, code_digest, file_digest, merged_code
     from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up, wrap_function
-    from .trial_threads import hosted
+    from .trial_threads import channel_here, hosted
 else:
     __getattr__ = lazy_names(__name__, __file__)
 
@@ -77,6 +77,7 @@ __all__ += [
     "StandaloneChannel",
     "Variables",
     "as_word",
+    "channel_here",
     "clean_up",
     "code_digest",
     "current",

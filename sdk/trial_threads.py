@@ -58,6 +58,12 @@ class hosted(using_channel):
         super().__exit__()
 
 
+def channel_here() -> TrialChannel | None:
+    """Return the channel of this thread's trial, which may be over; None if no trial is known to have started it."""
+    trial = _of_this_thread()
+    return None if trial is None else trial.channel
+
+
 def _trial_here() -> CurrentTrial:
     """Return the trial of this thread; raise NoRunningTrial if that cannot be known."""
     trial = _of_this_thread()

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
         print(USAGE, file=sys.stderr)
         return 2
     token = _token(options.get("--token-fd"))
-    agent = Agent(options["--agent"], Path(options["--folder"], "agents"))
+    agent = Agent(options["--agent"], Path(options["--folder"], "agents"), is_alone=True)
     server = UnixServer(agent, socket.socket(fileno=int(options["--listen-fd"])), token)
     _handle_signals(agent, server)
     thread = threading.Thread(target=_serve, args=(server, agent), daemon=True)

@@ -220,7 +220,7 @@ class CommandTrial:
         return cold
 
     def _log(self, name: str) -> Path:
-        return self._folder / f"{name}{self.job.log_suffix}"
+        return Path(self.job.log(name))
 
     def _follow(self, process: Process, tree: ProcessTree, follower: Follower) -> None:
         """Return when the process has ended; it is not reaped yet."""

@@ -34,6 +34,7 @@ from .agent_events import Ended, Forgotten, Outbox, encode_event
 from .command_trial import AgentTools, CommandTrial
 from .disk import sync
 from .forks import ending_forks
+from .function_output import FunctionOutput
 from .function_trial import FunctionLoader, FunctionTrial
 from .job import Job
 from .messages import (
@@ -82,7 +83,8 @@ class Agent:
     """Runs attempts, one at a time, and keeps their events until a manager has acknowledged them.
 
     `handle` and `next_events` may be called from any thread; `run` belongs to one (the main thread, if
-    possible: a function trial runs in it). `on_events` is called when events can be collected.
+    possible: a function trial runs in it). `on_events` is called when events can be collected. An agent that `is_alone`
+    in its process gives function trials the descriptors 1 and 2.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Agent:
         *,
         clock: Callable[[], float] = time.time,
         environment: Mapping[str, str] | None = None,
+        is_alone: bool = False,
     ) -> None:
         self.agent_id = agent_id
         self.outbox = Outbox()
@@ -103,6 +106,7 @@ class Agent:
         # Another agent of this name has left a spool, which may name the same attempts.
         self._spool_was_there = False
         self._functions = FunctionLoader()
+        self._output = FunctionOutput(Path(spool_directory, agent_id)) if is_alone else None
         base = environ.starting_environment() if environment is None else environment
         watchdog = WatchdogClient()
         self._tools = AgentTools(
@@ -179,6 +183,8 @@ class Agent:
                 self._run(job)
         with ending_forks():
             self._functions.stable.close()
+        if self._output is not None:
+            self._output.close()
         self._tools.warm.close()
         self._tools.watchdog.close()
 
@@ -356,7 +362,8 @@ class Agent:
             if job.run.synced:
                 sync(self._spool_path, job.run.folder)
             self._spool = spool
-        trial = FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
+        spool, clock = self._spool, self._tools.clock
+        trial = FunctionTrial(job, self._functions, spool, self.outbox, clock, self._output)
         if self._spool_was_there:
             trial.record_new_beginning()
         return trial

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ..sdk import Variables, outer_launches
 
@@ -19,6 +20,8 @@ _THREADS = (  # how many threads numerical libraries start: torch, MKL, OpenBLAS
     "NUMEXPR_NUM_THREADS",
 )
 _PREFIXES = ("PITCHPIPE_", "RAY_")
+UNBUFFERED: Mapping[str, str] = MappingProxyType({"PYTHONUNBUFFERED": "1"})
+"""What keeps the last output of a script that is killed."""
 _OF_TEAM = frozenset(
     (
         "RANK",

@@ -40,11 +40,15 @@ from .agent_events import Ended, Outbox, Started
 from .disk import with_disk_error
 from .forks import ending_forks
 from .function_channel import FunctionChannel
+from .function_output import FunctionOutput
 from .job import Job
 
 
 class FunctionTrial:
-    """Runs one attempt in the calling thread; `kill` may be called from any other."""
+    """Runs one attempt in the calling thread; `kill` may be called from any other.
+
+    With an `output`, what the function prints goes to files of the attempt.
+    """
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class FunctionTrial:
         spool: LineFile,
         outbox: Outbox,
         clock: Callable[[], float] = time.time,
+        output: FunctionOutput | None = None,
     ) -> None:
         self.job = job
         self.pid = os.getpid()
@@ -60,6 +65,7 @@ class FunctionTrial:
         self._functions = functions
         self._outbox = outbox
         self._clock = clock
+        self._output = output
         self._channel = FunctionChannel(job, spool, outbox, clock)
         self._exported: dict[str, str] | None = None
         self._is_class = False
@@ -85,12 +91,25 @@ class FunctionTrial:
         self._channel.pausing = True
 
     def run(self) -> Ended:
-        """Call the function and return the attempt's end; all its reports have been sent by then."""
-        self._outbox.put(Started(**self.job.who, pid=self.pid, time=self._clock()), urgent=False)
-        with hosted(self._channel):
-            ended = self._call()
+        """Call the function and return the attempt's end; all its reports have been sent by then.
+
+        Raises OSError if the files of its output cannot be made.
+        """
+        if self._output is None:
+            ended = self._begin()
+        else:
+            self._output.begin(self.job, self._channel)
+            try:
+                ended = self._begin()
+            finally:
+                self._output.end()
         self._record(ended)
         return ended
+
+    def _begin(self) -> Ended:
+        self._outbox.put(Started(**self.job.who, pid=self.pid, time=self._clock()), urgent=False)
+        with hosted(self._channel):
+            return self._call()
 
     def give_up(self, why: str) -> None:
         """Record that the attempt has failed while its function runs: this process is about to end."""
@@ -383,7 +402,8 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
     import cloudpickle
 
     own = job.run.environment
-    os.environ.update({**environ.limited_threads(job.run.threads, os.environ, own), **own})
+    threads = environ.limited_threads(job.run.threads, os.environ, own)
+    os.environ.update({**threads, **environ.UNBUFFERED, **own})  # a new Python that the function starts, too
     directory = job.run.code_directory
     if directory is not None and directory not in sys.path:
         sys.path.append(directory)  # must not hide what the program itself does not find there

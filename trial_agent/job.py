@@ -101,10 +101,9 @@ class Job(Start):
         """The file in which a command finds its parameter record."""
         return os.path.join(self.folder, f"parameters{self._of_node}.json")
 
-    @property
-    def log_suffix(self) -> str:
-        """What the names of the attempt's output files end with."""
-        return f"{self._of_attempt}{self._of_node}"
+    def log(self, name: str) -> str:
+        """Return the path of an output file of the attempt: of its `stdout` or its `stderr`."""
+        return os.path.join(self.folder, f"{name}{self._of_attempt}{self._of_node}")
 
     @property
     def team(self) -> Team | None:
@@ -144,7 +143,7 @@ class Job(Start):
         return {
             **base,
             **environ.limited_threads(self.run.threads, base, self.run.environment),
-            "PYTHONUNBUFFERED": "1",  # so that the last output of a killed script is not lost
+            **environ.UNBUFFERED,
             **dict(chain.from_iterable(alias.variables(self).items() for alias in aliases)),
             **self.run.environment,
             "PYTHONPATH": os.pathsep.join(filter(None, [python_path, *(alias.PATH for alias in aliases)])),

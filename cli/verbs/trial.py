@@ -17,7 +17,16 @@ import click
 from ...protocol import Parameters
 from ...runner import TrialStatus
 from ...store import ExperimentFolder
-from ...store.reading import Attempt, ExperimentView, FamilyRow, Follow, TrialDetail, to_json, trial_object
+from ...store.reading import (
+    Attempt,
+    ExperimentView,
+    FamilyRow,
+    Follow,
+    Summary,
+    TrialDetail,
+    to_json,
+    trial_object,
+)
 from ...telling import FailedTrial, ending_beside, ending_of, facts_of, repeats_text, values_text
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
@@ -188,6 +197,7 @@ def log(
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         chosen, summary = chosen_trial(view, word), view.summary()
+        is_function = "trialCommand" not in view.config() and not summary.is_search
     of_rank = f"-rank{rank}" if rank else ""
     wanted = [f"{name}{of_rank}" for name in ([only] if only else ["stdout", "stderr"])]
     trial_id, here = chosen.trial_id, folder.trial(chosen.sequence_id)
@@ -196,13 +206,8 @@ def log(
     if not follow and not runs and not any((here / name).exists() for name in wanted):
         if rank and (ranks := _ranks(here)):
             raise Failure(f"{which} has no output of rank {rank}: it has {ranks}", FAILED)
-        # Trials of NNI's experiments stay where they are.
-        elsewhere = (
-            f"this is {summary.reason}"
-            if summary.status == "VIEWED"
-            else "what functions print is in logs/agents.log"
-        )
-        raise Failure(f"{which} has no output in {here}; {elsewhere}", FAILED)
+        if not is_function:  # of a function that prints nothing, no file is kept
+            raise Failure(f"{which} has no output in {here}{_elsewhere(summary)}", FAILED)
     with ExitStack() as stack:
         tails = [
             stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, trial_id, name)))
@@ -212,6 +217,13 @@ def log(
         if not any(tail.copied for tail in tails):
             where = f" to {only}" if only else ""
             click.echo(f"{which} has printed nothing{where}", err=True)
+
+
+def _elsewhere(summary: Summary) -> str:
+    """Return where the output of trials is that another program ran."""
+    if summary.status == "VIEWED":  # trials of NNI's experiments stay where they are
+        return f"; this is {summary.reason}"
+    return "; the program that runs the search prints it" if summary.is_search else ""
 
 
 def _ranks(here: Path) -> str:

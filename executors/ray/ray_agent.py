@@ -78,7 +78,8 @@ class RayAgent:
         if setup.directory is not None and os.path.isdir(setup.directory):
             os.chdir(setup.directory)
         self._token = setup.token
-        self._agent = Agent(setup.agent_id, os.path.join(self._folder, "agents"), environment=environment)
+        spools = os.path.join(self._folder, "agents")
+        self._agent = Agent(setup.agent_id, spools, environment=environment, is_alone=True)
         self._lock = threading.Lock()
         self._session = ""
         self._next = 0

@@ -19,7 +19,7 @@ _MEANINGS = {
     "manager.log": "manager: its actions and errors",
     "dispatcher.log": "dispatcher: the tuner, the assessor and their output",
     "dispatcher.out": "dispatcher: output before its log started",
-    "agents.log": "agents: the processes that run trials, and the output of functions",
+    "agents.log": "agents: the processes that run trials",
 }
 
 
@@ -47,6 +47,7 @@ _FIRST_LINES = 500
 _MOST_LINES = 3000
 _DRAWING = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-B0-2])")
 _LONGEST = 4000
+_NOT_YET = "Nothing has been written yet."
 
 
 class LogView:
@@ -59,7 +60,8 @@ class LogView:
         self._is_looking = False
         self._log = ui.log(max_lines=_MOST_LINES).classes("pp-log" + (" tall" if tall else ""))
         attributed(self._log.props("role=log tabindex=0"), aria_label=name)
-        self._empty = ui.label("Nothing has been written yet.").classes("pp-dim")
+        self._empty = ui.label(_NOT_YET).classes("pp-dim")
+        self._show_box(False)
 
     async def look(self) -> None:
         """Show what has been written since the last time; calls do not overlap, so that nothing is shown twice."""
@@ -86,13 +88,20 @@ class LogView:
         """Switch to another file."""
         self._read, self._offset, self._rest = read, None, ""
         self._log.clear()
-        self._empty.set_visibility(True)
+        self._empty.set_text(_NOT_YET)
+        self._show_box(False)
         await self.look()
 
     def end(self) -> None:
         """Show the last line although it is incomplete: the file no longer grows."""
+        self._empty.set_text("Nothing was written.")
         if self._rest:
             self._add("\n")
+
+    def _show_box(self, has_lines: bool) -> None:
+        """Show the box, or the sentence in its place."""
+        self._log.set_visibility(has_lines)
+        self._empty.set_visibility(not has_lines)
 
     def _add(self, text: str) -> None:
         *lines, self._rest = (self._rest + text).split("\n")
@@ -101,7 +110,7 @@ class LogView:
         for line in lines[-_MOST_LINES:]:
             self._log.push(_clean_line(line) or " ")
         if lines:
-            self._empty.set_visibility(False)
+            self._show_box(True)
 
 
 def _clean_line(line: str) -> str:

@@ -80,8 +80,7 @@ class _TrialPage:
             if len(snapshot.metrics) > 1:
                 self._metric_field(snapshot.metrics)
             self._figure = FigureView("Intermediate results of the trial")
-        is_function = not snapshot.config.get("trialCommand")
-        self._log = _LogPanel(view, where, snapshot.trial, is_function=is_function)
+        self._log = _LogPanel(view, snapshot.trial, is_search=snapshot.summary.is_search)
         self._files = _FilesPanel(where, snapshot.trial.sequence_id)
         notes_panel(Annotations(view.folder), snapshot.trial.sequence_id, snapshot.annotation)
         with panel("Environment and rerun"):
@@ -245,16 +244,15 @@ _OUTPUTS = {"stdout": "Output", "stderr": "Errors"}
 
 
 class _LogPanel:
-    """The output of a trial on stdout and stderr; functions share the log of their agents."""
+    """The output of a trial on stdout and stderr; that of a search is its program's."""
 
-    def __init__(self, view: ExperimentView, where: Where, trial: TrialDetail, *, is_function: bool) -> None:
+    def __init__(self, view: ExperimentView, trial: TrialDetail, *, is_search: bool) -> None:
         self._view = view
         self._trial = trial
         self._logs: dict[str, LogView] = {}
         with panel("Log"):
-            if is_function:
-                html.span("The output of functions is in ").classes("pp-dim")
-                html.a("the log of the agents", href=where.path("logs", name="agents.log"))
+            if is_search:
+                html.p("The program that runs the search prints it.").classes("pp-dim")
             else:
                 self._add_tabs()
 

@@ -46,6 +46,8 @@ def behave(parameters: dict[str, Any]) -> Any:
 
     for value in parameters.get("reports", []):
         report_intermediate_result(value)
+    if "print" in parameters:
+        print(parameters["print"])
     if "count_to" in parameters:
         count(parameters)
     if "raise" in parameters:

@@ -126,6 +126,15 @@ async def test_attempts_report_in_order_fail_and_stop(session: Session, tmp_path
     assert len(session.of(twice, AttemptStarted)) == len(session.of(stopped, AttemptEnded)) == 1
 
 
+@on("shared", "local", "ray", "ray, called")
+async def test_what_a_function_prints_is_in_its_trials_own_file(session: Session) -> None:
+    orders = [session.start(print=text, final=1) for text in ("one", "two")]
+    for order in orders:
+        await session.end_of(order)
+    folders = [session.setup.folder / "trials" / str(order.sequence_id) for order in orders]
+    assert [(folder / "stdout").read_text() for folder in folders] == ["one\n", "two\n"]
+
+
 @on("shared", *KINDS)
 async def test_slots_run_side_by_side(session: Session, tmp_path: Path) -> None:
     go, here = tmp_path / "go", tmp_path / "here"

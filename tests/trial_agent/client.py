@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,9 @@ class Client:
 class LocalAgent:
     """A real agent process in an experiment folder of its own."""
 
-    def __init__(self, folder: Path, socket_folder: str, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, socket_folder: str, *, log: Path | None = None, **environment: str
+    ) -> None:
         self.folder = folder
         self.path = os.path.join(socket_folder, "a")
         self.id = "agent-1"
@@ -110,13 +113,20 @@ class LocalAgent:
         arguments = ["--agent", self.id, "--listen-fd", str(listener.fileno()), "--folder", str(folder)]
         # What it inherits it reads from /proc: with variables of its own it needs an interpreter of its own.
         begin: Any = subprocess.Popen if environment else Popen
-        self.process = begin(
-            [sys.executable, "-m", "pitchpipe.trial_agent", *arguments],
-            pass_fds=[listener.fileno()],
-            cwd=socket_folder,
-            env={**os.environ, "PITCHPIPE_AGENT_TOKEN": TOKEN, **environment},
-            start_new_session=True,
-        )
+        with ExitStack() as stack:
+            said = (
+                {}
+                if log is None
+                else dict.fromkeys(("stdout", "stderr"), stack.enter_context(log.open("ab")))
+            )
+            self.process = begin(
+                [sys.executable, "-m", "pitchpipe.trial_agent", *arguments],
+                pass_fds=[listener.fileno()],
+                cwd=socket_folder,
+                env={**os.environ, "PITCHPIPE_AGENT_TOKEN": TOKEN, **environment},
+                start_new_session=True,
+                **said,
+            )
         listener.close()
 
     def connect(self, token: str = TOKEN) -> Client:

@@ -252,7 +252,7 @@ def test_shared_spool_holds_what_was_sent(agent: LocalAgent) -> None:
     sent = [event for event in events if event["e"] != "started"]
     spool = agent.folder / "agents" / "agent-1.jsonl"
     assert [event for number in range(3) for event in read_spool(spool, f"t{number}", 1)] == sent
-    assert not (agent.folder / "trials").exists()
+    assert not (agent.folder / "trials" / "0").exists()
 
 
 def test_result_survives_the_kill_of_the_agent_right_after_the_report(agent: LocalAgent) -> None:
