@@ -8,37 +8,18 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import replace
 from typing import IO, Any
 
 from ..manager import Manager
-from ..numerics import interval
-from ..protocol import Parameters, parameters_of
-from ..runner import RateMeter, Trial, TrialRunner, TrialStatus, forecast
-from ..telling import (
-    FailedTrial,
-    closest_text,
-    counts_text,
-    duration_text,
-    escaped,
-    experiment_text,
-    front_text,
-    left_text,
-    parameters_text,
-    rate_text,
-    results_text,
-)
+from ..runner import RateMeter
+from ..telling import STARTING, ProgressLines, RunProgress
 
 _REFRESH = 0.25
 _PLAIN_INTERVAL = 5.0
-_LONGEST_SILENCE = 15.0
 _FIRST_INTERVAL = 1.0
 _LAST_WORD = 2.0
-_LONGEST = 300  # characters of parameters on a line
-_STARTING = "STARTING"
-ENDED = ("DONE", "STOPPED", "ERROR")
 
 
 class Display(ABC):
@@ -130,127 +111,12 @@ class PlainDisplay(SilentDisplay):
     def __init__(self, output: IO[str], errors: IO[str]) -> None:
         super().__init__(errors)
         self._output = output
-        self._drawn: tuple[object, ...] = ()
-        self._quiet_since = 0.0
+        self._lines = ProgressLines()
 
     def draw(self, progress: RunProgress) -> None:
         """Print a line if it contains something new, or if the last one was long ago."""
-        best = (*progress.best[:1], progress.front, progress.closest)
-        facts = (progress.status, progress.counts, best, progress.waiting_for, progress.warnings)
-        # The end is reported with the result.
-        is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
-        if is_due and not self._closing and progress.status not in ENDED:
-            self._drawn, self._quiet_since = facts, progress.elapsed
-            print(escaped(plain_line(progress)), file=self._output, flush=True)
-
-
-def plain_line(progress: RunProgress) -> str:
-    """Return the progress on one line."""
-    of = f"/{progress.total}" if progress.total is not None else ""
-    parts = [
-        ": ".join(filter(None, (progress.clock, experiment_text(progress.status)))),
-        f"{progress.finished}{of} trials",
-    ]
-    parts.append(counts_text(progress.counts))
-    if progress.rate:
-        parts.append(rate_text(progress.rate))
-    if progress.remaining is not None and progress.status != "STOPPING":
-        parts.append(left_text(progress.remaining, progress.is_bound))
-    if len(progress.best) == 1:
-        best = progress.best[0]
-        parameters = parameters_text(best.parameters)
-        shown = parameters if len(parameters) <= _LONGEST else f"{parameters[:_LONGEST]}…"
-        parts.append(f"best {best.text} ({best.where}: {shown})")
-    parts += [progress.front, progress.closest]
-    if progress.waiting:
-        parts.append(f"waiting: {progress.waiting}")
-    parts += progress.warnings
-    return "; ".join(part for part in parts if part)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunProgress:
-    """The state of a running experiment: `rate` in trials per second, durations in seconds, None where unknown.
-
-    `elapsed` is how long it has run, under all its managers; during the start, how long this manager has been starting.
-    With `is_bound`, `remaining` is an upper bound instead of a forecast: the experiment may end earlier.
-    """
-
-    experiment_id: str
-    name: str
-    status: str
-    reason: str = ""
-    elapsed: float
-    counts: dict[str, int] = field(default_factory=dict[str, int])
-    total: int | None = None
-    rate: float | None = None
-    remaining: float | None = None
-    is_bound: bool = False
-    best: tuple[BestSoFar, ...] = ()
-    front: str = ""  # with several objectives: the number of trials on the front, and its knee
-    closest: str = ""  # the trial closest to the limits, while none keeps them
-    failures: tuple[FailedTrial, ...] = ()
-    waiting_for: str = ""
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def clock(self) -> str:
-        """How long the experiment has run; empty during the start, which does not count as running time."""
-        return "" if self.status == _STARTING else duration_text(self.elapsed)
-
-    @property
-    def waiting(self) -> str:
-        """What the experiment waits for; during the start, also for how long."""
-        is_starting = self.waiting_for and self.status == _STARTING
-        return f"{self.waiting_for}, for {duration_text(self.elapsed)}" if is_starting else self.waiting_for
-
-    @property
-    def finished(self) -> int:
-        """The number of trials that have ended."""
-        return sum(count for status, count in self.counts.items() if TrialStatus(status).is_final)
-
-
-@dataclass(frozen=True, slots=True)
-class BestSoFar:
-    """A best trial: `value` is a number or, by name, one for each objective and limited metric.
-
-    For a family of `repeats` it is their mean, with the margins of error in `intervals`, in the same order.
-    """
-
-    trial_id: str
-    sequence_id: int
-    value: float | dict[str, float]
-    parameters: Parameters
-    _: KW_ONLY
-    repeats: int = 0
-    intervals: tuple[float | None, ...] = ()
-
-    @classmethod
-    def of(
-        cls, trial: Trial, objectives: Iterable[str], repeats: Sequence[Sequence[float]] = ()
-    ) -> BestSoFar:
-        """Return a trial that has values; for the first trial of a family, also give the values of its `repeats`."""
-        values = dict(zip(objectives, trial.values or (), strict=True))
-        value = next(iter(values.values())) if len(values) == 1 else values
-        return cls(
-            trial.trial_id,
-            trial.sequence_id,
-            value,
-            parameters_of(trial.record),
-            repeats=len(repeats),
-            intervals=tuple(interval(column) for column in zip(*repeats, strict=True)),
-        )
-
-    @property
-    def text(self) -> str:
-        """The value in words."""
-        values = self.value if isinstance(self.value, dict) else {"": self.value}
-        return results_text(values, dict(zip(values, self.intervals, strict=False)))
-
-    @property
-    def where(self) -> str:
-        """The trial, or the family, in words."""
-        return f"family {self.sequence_id}" if self.repeats else f"trial {self.sequence_id}"
+        if not self._closing and (line := self._lines.next(progress)) is not None:
+            print(line, file=self._output, flush=True)
 
 
 class ProgressMeter:
@@ -268,51 +134,20 @@ class ProgressMeter:
         progress = RunProgress(
             experiment_id=self._manager.folder.experiment_id,
             name=config.experiment_name or "",
-            status=_STARTING,
+            status=STARTING,
             elapsed=now - self._began,
             total=config.max_trial_number,
             waiting_for="Ray is starting" if config.training_service.platform == "ray" else "",
         )
         if runner is None:
             return progress
-        names = [objective.name for objective in runner.objectives]
-        repeats, closest = runner.families.repeats.count, runner.best.closest
-        progress = replace(
-            progress,
-            status=runner.status.value,
-            reason=runner.reason,
-            elapsed=runner.elapsed(now),
-            counts={status.value: count for status, count in runner.counts.items() if count},
-            best=tuple(
-                BestSoFar.of(trial, names, _repeats(runner, trial)) for trial in runner.best.front[:5]
-            ),
-            front=front_text(runner.best.points(), repeats=repeats),
-            closest=""
-            if closest is None
-            else closest_text(closest.sequence_id, runner.status, repeats=repeats),
-            failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
-            waiting_for=_waiting_for(runner),
-            warnings=tuple(self._manager.warnings()),
-        )
-        self._rate.note(now, progress.finished)
-        rate = self._rate.rate(now)
-        remaining, is_bound = forecast(
-            total=progress.total,
-            finished=progress.finished,
-            rate=rate,
-            elapsed=progress.elapsed,
+        progress = RunProgress.of(
+            runner,
+            now,
+            self._rate,
+            experiment_id=progress.experiment_id,
+            name=progress.name,
+            total=config.max_trial_number,
             longest=config.max_experiment_duration,
         )
-        return replace(progress, rate=rate, remaining=remaining, is_bound=is_bound)
-
-
-def _repeats(runner: TrialRunner, trial: Trial) -> Sequence[Sequence[float]]:
-    family = runner.families.of(trial)
-    return () if family is None else family.results
-
-
-def _waiting_for(runner: TrialRunner) -> str:
-    """Return why nothing runs although a trial waits; empty if something runs."""
-    if not runner.waiting or runner.counts.get("RUNNING"):  # type: ignore[call-overload]
-        return ""
-    return runner.why_waiting(runner.waiting[0])
+        return replace(progress, warnings=tuple(self._manager.warnings()))

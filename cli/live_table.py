@@ -13,8 +13,19 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..telling import STATUS_WORDS, escaped, experiment_text, left_text, parameter_texts, rate_text, visible
-from .display import ENDED, BestSoFar, Display, RunProgress
+from ..telling import (
+    ENDED,
+    STATUS_WORDS,
+    BestSoFar,
+    RunProgress,
+    escaped,
+    experiment_text,
+    left_text,
+    parameter_texts,
+    rate_text,
+    visible,
+)
+from .display import Display
 
 _TRIAL_STYLES = {
     "RUNNING": "cyan",

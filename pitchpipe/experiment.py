@@ -195,7 +195,8 @@ class Experiment(Plots):
     def run(self, *, progress: bool = True, ui: bool = False) -> ExperimentResult:
         """Run the search to its end, or until another thread calls `stop`; return the results.
 
-        With `progress`, a terminal or a notebook shows how far it is; with `ui`, web pages show it while it runs.
+        With `progress`, a terminal or a notebook shows how far it is; elsewhere stderr gets a line now and then. With
+        `ui`, web pages show it while it runs.
         Ctrl-C also stops it, and raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`;
         `restore` continues it. May be called in a running event loop (a notebook). Raises `FolderError`,
         `ExecutorError` or `StoreError` if nothing can run, and before anything is made, `ConfigError` if this machine

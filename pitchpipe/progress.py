@@ -1,14 +1,16 @@
-"""The progress of a running experiment: a line on a terminal, a bar in a notebook, nothing elsewhere."""
+"""The progress of a running experiment: a line on a terminal, a bar in a notebook, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import html
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .manager import Manager, SearchSession
@@ -17,17 +19,10 @@ if TYPE_CHECKING:
     from .store import ExperimentFolder
 
 _INTERVAL = 0.5
+_LINES_INTERVAL = 5.0
 
 Look = tuple[str, int, int | None]
 """A line of text, how many trials have ended, and how many there will be, if that is known."""
-
-
-class Draw(Protocol):
-    """Where progress is drawn."""
-
-    def __call__(self, look: Look, *, is_last: bool) -> None:
-        """Draw a look in place of the one before; the last one stays."""
-        ...
 
 
 def line_of(runner: TrialRunner) -> Look:
@@ -51,38 +46,38 @@ def line_of(runner: TrialRunner) -> Look:
 
 @contextmanager
 def shown_progress(manager: Manager | SearchSession, *, is_wanted: bool) -> Iterator[None]:
-    """Show the progress of a manager in a block, on a terminal or in a notebook."""
-    draw = _drawer() if is_wanted else None
-    if draw is None:
+    """Show the progress of a manager in a block: on a terminal, in a notebook, or as lines on stderr."""
+    screen = _screen() if is_wanted else None
+    if screen is None:
         yield
         return
-    latest: list[Look] = []
+    latest: list[Any] = []
     due = monotonic()
 
     def look() -> None:
         nonlocal due
         if manager.runner is not None and monotonic() >= due:
-            latest[:] = [line_of(manager.runner)]
+            latest[:] = [screen.look(manager.runner)]
             due = monotonic() + _INTERVAL
 
     manager.watch(look)
     try:
-        with _drawn(draw, latest):
+        with _drawn(screen, latest):
             yield
     finally:
         if manager.runner is not None:
-            draw(line_of(manager.runner), is_last=True)
+            screen.draw(screen.look(manager.runner), is_last=True)
 
 
 @contextmanager
-def _drawn(draw: Draw, latest: list[Look]) -> Iterator[None]:
+def _drawn(screen: _Screen, latest: list[Any]) -> Iterator[None]:
     """Draw the latest look regularly, in a thread, so that a slow terminal does not delay trials."""
     over = threading.Event()
 
     def work() -> None:
-        while not over.wait(_INTERVAL):
+        while not over.wait(screen.interval):
             if latest:
-                draw(latest[0], is_last=False)
+                screen.draw(latest[0], is_last=False)
 
     thread = threading.Thread(target=work, name="progress", daemon=True)
     thread.start()
@@ -93,12 +88,14 @@ def _drawn(draw: Draw, latest: list[Look]) -> Iterator[None]:
         thread.join()
 
 
-def _drawer() -> Draw | None:
-    """Return a function that draws a look in a cell or on a terminal; None elsewhere."""
+def _screen() -> _Screen | None:
+    """Return where progress is drawn: a cell, a terminal or lines; None for a program without stderr."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
-        return _Cell().draw
-    return _Terminal().draw if sys.stderr is not None and sys.stderr.isatty() else None
+        return _Cell()
+    if sys.stderr is None:
+        return None
+    return _Terminal() if sys.stderr.isatty() else _Lines()
 
 
 def forget_closed_stderr() -> None:
@@ -107,7 +104,21 @@ def forget_closed_stderr() -> None:
         sys.stderr = None
 
 
-class _Cell:
+class _Screen(ABC):
+    """Where progress is drawn, every `interval` seconds."""
+
+    interval = _INTERVAL
+
+    def look(self, runner: TrialRunner) -> Any:
+        """Return what `draw` draws of an experiment; called where that runs."""
+        return line_of(runner)
+
+    @abstractmethod
+    def draw(self, look: Any, *, is_last: bool) -> None:
+        """Draw a look in place of the one before; the last one stays."""
+
+
+class _Cell(_Screen):
     """A bar under the cell of a notebook."""
 
     def __init__(self) -> None:
@@ -126,7 +137,7 @@ class _Cell:
             self._handle.update(cell)
 
 
-class _Terminal:
+class _Terminal(_Screen):
     """A line that is overwritten."""
 
     def __init__(self) -> None:
@@ -144,6 +155,48 @@ class _Terminal:
             return
         self._status.update(escape(look[0]))
         self._status.start()
+
+
+class _Lines(_Screen):
+    """Lines on stderr, those of `pitchpipe run` without a terminal; none for a run that is over before the first."""
+
+    interval = _LINES_INTERVAL
+
+    def __init__(self) -> None:
+        from .runner import RateMeter
+        from .telling import ProgressLines
+
+        self._meter = RateMeter()
+        self._lines = ProgressLines()
+        self._has_begun = False
+
+    def look(self, runner: TrialRunner) -> Any:
+        """Return the progress, and when it was that."""
+        from .telling import RunProgress
+
+        limits = runner.limits
+        progress = RunProgress.of(
+            runner,
+            time(),
+            self._meter,
+            experiment_id=runner.experiment_id,
+            total=limits.max_trial_number,
+            longest=limits.max_experiment_duration,
+        )
+        return progress, monotonic()
+
+    def draw(self, look: Any, *, is_last: bool) -> None:
+        """Print a line if one is due; the last one always, if there is one before it."""
+        from .telling import escaped, progress_line
+
+        progress, moment = look
+        # While nothing happens nobody looks.
+        progress = replace(progress, elapsed=progress.elapsed + monotonic() - moment)
+        line = escaped(progress_line(progress)) if is_last else self._lines.next(progress)
+        if line is not None and (self._has_begun or not is_last):
+            self._has_begun = True
+            with suppress(OSError, ValueError):  # nobody reads it, or the program has closed it
+                print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager

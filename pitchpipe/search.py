@@ -240,8 +240,8 @@ def minimize(
     number, or a dict with the `metric`. It is called for `n_trials` trials, or for `timeout` seconds (a call is not
     interrupted). Every error is a failed trial, and ends the search unless its type is in `catch`. In a `folder`, a
     later call continues the search up to `n_trials` in all, and several processes share them. With `progress`, a
-    terminal or a notebook shows how far it is. The `options` and errors are those of `Search`. Ctrl-C raises
-    `Interrupted`, a KeyboardInterrupt with the results so far as its `result`.
+    terminal or a notebook shows how far it is; elsewhere stderr gets a line now and then. The `options` and errors are
+    those of `Search`. Ctrl-C raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`.
 
     >>> from pitchpipe import minimize, uniform
     >>> result = minimize(lambda parameters: (parameters["x"] - 1) ** 2, {"x": uniform(-5, 5)}, 25, seed=1)

@@ -11,6 +11,7 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .best_lines import (
+        best_intermediate_text,
         best_result_text,
         closeness_lines,
         closest_text,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         region_text,
         trials_text,
     )
+    from .run_progress import ENDED, STARTING, BestSoFar, ProgressLines, RunProgress, progress_line
     from .trial_story import (
         Ending,
         column_text,
@@ -65,11 +67,13 @@ if TYPE_CHECKING:
         nouns,
         number_text,
         option_text,
+        pace_text,
         parameter_texts,
         parameters_text,
         rate_text,
         result_text,
         results_text,
+        standing_text,
         status_text,
         visible,
     )

@@ -85,6 +85,13 @@ def square(parameters: dict[str, Any]) -> float:
     return float(parameters["x"] ** 2)
 
 
+def slow_square(parameters: dict[str, Any]) -> float:
+    import time
+
+    time.sleep(0.2)
+    return square(parameters)
+
+
 class Stepping(Trainable):
     """Comes closer to 0 with every step, and never says that it is done."""
 
@@ -813,6 +820,32 @@ def test_progress_is_shown_on_a_terminal(
         f"3 of 3 trials | 3 succeeded | best: {result.best.value:.6g} (trial {result.best.sequence_id})"
     )
     assert (expected in " ".join(screen.getvalue().split())) == progress
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, progress: bool
+) -> None:
+    monkeypatch.setattr("pitchpipe.progress._INTERVAL", 0.0)
+    monkeypatch.setattr("pitchpipe.progress._Lines.interval", 0.02)
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    result = experiment(slow_square, tmp_path).run(progress=progress)
+    lines = log.getvalue().splitlines()
+    if not progress:
+        assert lines == []
+        return
+    assert any(re.match(r"[\d.]+ s: RUNNING; [012]/3 trials; 1 running", line) for line in lines[:-1])
+    best = f"best {result.best.value:.6g} (trial {result.best.sequence_id}: x="
+    assert lines[-1].partition(": ")[2].startswith("DONE; 3/3 trials; 3 succeeded; ")
+    assert best in lines[-1]
+
+
+def test_short_run_without_a_terminal_prints_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    experiment(square, tmp_path).run()
+    assert log.getvalue() == ""
 
 
 def test_pages_are_served_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

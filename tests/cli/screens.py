@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from pitchpipe.cli.display import BestSoFar, RunProgress
 from pitchpipe.cli.live_table import render
+from pitchpipe.telling import BestSoFar, RunProgress
 from pitchpipe.telling.failed_trials import FailedTrial
 
 HALF = RunProgress(

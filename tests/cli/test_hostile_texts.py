@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pitchpipe.cli.app import run
-from pitchpipe.cli.display import BestSoFar, RunProgress
 from pitchpipe.cli.live_table import render
 from pitchpipe.cli.printing import TerminalBytes, escape_output
 from pitchpipe.cli.verbs.top import screen
 from pitchpipe.store import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView
-from pitchpipe.telling import escaped, option_text, parameters_text, visible
+from pitchpipe.telling import BestSoFar, RunProgress, escaped, option_text, parameters_text, visible
 
 from ..hostile_texts import HOSTILE, TEXTS, hostile_experiment, stored_text
 

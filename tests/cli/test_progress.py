@@ -9,19 +9,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pitchpipe.cli.display import (
-    BestSoFar,
-    PlainDisplay,
-    ProgressMeter,
-    RunProgress,
-    SilentDisplay,
-    plain_line,
-)
+from pitchpipe.cli.display import PlainDisplay, ProgressMeter, SilentDisplay
 from pitchpipe.cli.live_table import LiveDisplay, render
 from pitchpipe.cli.verbs.run import make_display
 from pitchpipe.protocol import Objective
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.telling import BestSoFar, RunProgress, progress_line
 from pitchpipe.telling.failed_trials import FailedTrial
 
 from .conftest import make_trial
@@ -45,7 +39,7 @@ def test_table_fits_a_narrow_terminal() -> None:
 
 def test_long_parameters_leave_a_line_short() -> None:
     best = BestSoFar("Xy3fA", 17, 0.9722, {"mask": [0.123456] * 1000, "p": 1})
-    line = plain_line(replace(HALF, best=(best,)))
+    line = progress_line(replace(HALF, best=(best,)))
     assert "trial 17: mask=[0.123456, 0.123456" in line
     assert len(line) < 500
 
@@ -116,9 +110,9 @@ def test_front_of_repeated_configurations_is_one_of_families(manager: Any) -> No
 def test_front_is_shown_with_its_size_and_its_knee(manager: Any) -> None:
     manager.runner.best.points = lambda: {3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}
     progress = ProgressMeter(manager).read(1.0)
-    assert "front: 3 trials, knee trial 4" in plain_line(progress).split("; ")
+    assert "front: 3 trials, knee trial 4" in progress_line(progress).split("; ")
     assert "  front: 3 trials, knee trial 4" in drawn(progress)
-    assert "front" not in plain_line(HALF) + "".join(drawn(HALF))
+    assert "front" not in progress_line(HALF) + "".join(drawn(HALF))
 
 
 class Waits(io.StringIO):
@@ -146,7 +140,7 @@ def test_plain_display_says_nothing_twice() -> None:
         display.draw(HALF)
     display.draw(replace(HALF, status="DONE"))
     display.write("warning: careful")
-    assert output.getvalue() == plain_line(HALF) + "\n"
+    assert output.getvalue() == progress_line(HALF) + "\n"
     assert errors.getvalue() == "warning: careful\n"
 
 
@@ -217,7 +211,7 @@ def test_meter_before_the_start(manager: Any) -> None:
     )
     manager.config.training_service.platform = "ray"
     starting = meter.read(7.0)
-    assert plain_line(starting) == "STARTING; 0/20 trials; waiting: Ray is starting, for 7.0 s"
+    assert progress_line(starting) == "STARTING; 0/20 trials; waiting: Ray is starting, for 7.0 s"
     # Its time begins when Ray has started: a time before that would be followed by a shorter one.
     assert drawn(starting)[0] == "e  STARTING"
     assert drawn(replace(starting, status="RUNNING"))[0] == "e  RUNNING  7.0 s"
@@ -243,7 +237,7 @@ def test_meter_forecasts_the_end_of_the_time(manager: Any) -> None:
     meter = ProgressMeter(manager)
     progress = meter.read(30.0)
     assert (progress.remaining, progress.is_bound) == (pytest.approx(70.0), True)
-    assert "at most 1 min 10 s left" in plain_line(progress)
+    assert "at most 1 min 10 s left" in progress_line(progress)
     manager.runner.counts[TrialStatus.SUCCEEDED] = 10
     progress = meter.read(40.0)  # 10 more trials at one a second
     assert (progress.remaining, progress.is_bound) == (pytest.approx(10.0), False)
@@ -252,7 +246,7 @@ def test_meter_forecasts_the_end_of_the_time(manager: Any) -> None:
 def test_meter_tells_what_is_out_of_order(manager: Any) -> None:
     manager.warnings = lambda: ["agent 0-0 gives no sign of life: trial 3 runs there"]
     progress = ProgressMeter(manager).read(0.0)
-    assert "agent 0-0 gives no sign of life: trial 3 runs there" in plain_line(progress)
+    assert "agent 0-0 gives no sign of life: trial 3 runs there" in progress_line(progress)
     screen = Console(width=80, record=True, file=io.StringIO())
     screen.print(render(progress))
     assert "  agent 0-0 gives no sign of life" in screen.export_text()

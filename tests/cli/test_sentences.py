@@ -22,7 +22,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.cli.app import LazyGroup, pitchpipe
-from pitchpipe.cli.display import BestSoFar, plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.new_experiment import check_startable
 from pitchpipe.cli.script_facts import read_script
@@ -34,6 +33,7 @@ from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end
 from pitchpipe.runner.effects import AttemptRow
 from pitchpipe.runner.trial import FailureKind, Trial
+from pitchpipe.telling import BestSoFar, progress_line
 from pitchpipe.telling.failed_trials import FailedTrial
 
 from ..sentences import SentencesFile, answered
@@ -262,7 +262,7 @@ def progress_of(line: str) -> Iterator[str]:
     given |= {"failures": (FailedTrial(**given["failure"]),)} if "failure" in given else {}
     given.pop("failure", None)
     shown = replace(HALF, **given)
-    yield plain_line(shown)
+    yield progress_line(shown)
     yield from drawn(shown)
 
 
