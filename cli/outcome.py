@@ -11,6 +11,7 @@ from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
 from ..store import ExperimentFolder, is_default, shell_word
 from ..store.reading import (
+    BestIntermediate,
     ExperimentView,
     FailureGroup,
     FamilyRow,
@@ -21,6 +22,7 @@ from ..store.reading import (
 )
 from ..telling import (
     FailedTrial,
+    best_intermediate_text,
     closeness_lines,
     code_note,
     counts_text,
@@ -108,6 +110,7 @@ class OutcomeObject(StateObject):
     failure_regions: NotRequired[Sequence[Mapping[str, object]]]
     retries: NotRequired[dict[str, int]]
     health: NotRequired[list[str]]
+    best_intermediate: NotRequired[BestIntermediate]
     reason: NotRequired[str]
 
 
@@ -146,6 +149,8 @@ def summary_object(view: ExperimentView, summary: Summary) -> OutcomeObject:
         outcome["retries"] = retries
     if health := _health(view, summary):
         outcome["health"] = health
+    if summary.best_intermediate is not None:
+        outcome["best_intermediate"] = summary.best_intermediate
     if summary.reason:
         outcome["reason"] = summary.reason
     return outcome
@@ -220,6 +225,8 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
 def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if not summary.best:
         yield f"best: none, {why_none_text(view, summary)}"
+    if summary.best_intermediate is not None:
+        yield f"best intermediate result: {best_intermediate_text(summary.best_intermediate)}"
     if (closest := summary.closest) is not None:
         yield _closest_line(view, summary, closest)
     if len(summary.best) > 1:
@@ -308,7 +315,7 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def printed(view: ExperimentView, sequence_id: int) -> list[str]:
-    """Return which of its stdout and stderr a trial has written to; functions have neither."""
+    """Return which of its stdout and stderr a trial has written to."""
     files = view.trial_logs(sequence_id)
     return [file.name for file in files if file.name in ("stdout", "stderr") and file.size]
 

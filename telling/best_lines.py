@@ -10,6 +10,7 @@ from ..protocol import counted, objectives_of
 from ..runner import ExperimentStatus, TrialStatus
 from ..store.reading import (
     ABSENT,
+    BestIntermediate,
     ChangedParameter,
     ClosestTrial,
     ExperimentView,
@@ -32,6 +33,16 @@ def best_result_text(best: float | Mapping[str, float] | None, front: int) -> st
     if isinstance(best, Mapping):
         return results_text(best) + (f" (one of {front} on the front)" if front > 1 else "")
     return "" if best is None else number_text(best)
+
+
+def best_intermediate_text(best: BestIntermediate) -> str:
+    """Return the best intermediate result, and whose it is.
+
+    >>> best_intermediate_text(BestIntermediate(3, 11, 0.9125))
+    '0.9125 (trial 3, after 12 results)'
+    """
+    after = counted(best.sequence + 1, "result")
+    return f"{number_text(best.value)} (trial {best.sequence_id}, after {after})"
 
 
 def why_none_text(view: ExperimentView, summary: Summary) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..protocol import rounded
 from ..runner import ExperimentStatus
-from ..store.reading import flat
+from ..store.reading import Summary, flat
 
 # In the order in which counts are shown.
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
@@ -55,6 +55,12 @@ def experiment_text(status: str, has_program: bool | None = None) -> str:
     if has_program is None or ExperimentStatus(status).is_final:
         return text
     return f"{text} (search)" if has_program else f"{text} (search, no program runs it)"
+
+
+def standing_text(summary: Summary) -> str:
+    """Return the status of an experiment as `experiment_text` does, and whether its manager is gone."""
+    text = experiment_text(summary.status, summary.has_program)
+    return f"{text} (manager gone)" if summary.is_abandoned else text
 
 
 # Characters that show nothing, move the cursor, or turn the direction of the text around them.
@@ -201,16 +207,31 @@ def moment_text(moment: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 
-def rate_text(rate: float) -> str:
+def rate_text(rate: float, noun: str = "trials") -> str:
     """Return a throughput in the unit that reads best.
 
-    >>> rate_text(12.5), rate_text(0.5), rate_text(0.001)
-    ('12.5 trials/s', '30 trials/min', '3.6 trials/h')
+    >>> rate_text(12.5), rate_text(0.5), rate_text(0.001), rate_text(1.4, "results")
+    ('12.5 trials/s', '30 trials/min', '3.6 trials/h', '84 results/min')
     """
     for unit, seconds in (("s", 1), ("min", 60)):
         if rate * seconds >= 2:
-            return f"{rate * seconds:.3g} trials/{unit}"
-    return f"{rate * 3600:.3g} trials/h"
+            return f"{rate * seconds:.3g} {noun}/{unit}"
+    return f"{rate * 3600:.3g} {noun}/h"
+
+
+_FEW = 2.0  # trials a minute
+
+
+def pace_text(trials_per_minute: float, results_per_minute: float) -> str:
+    """Return how many trials end and, where these are few, how many results the running ones report; empty if none.
+
+    >>> pace_text(120.0, 600.0), pace_text(0.0, 84.0), pace_text(1.0, 84.0)
+    ('2 trials/s', '84 results/min', '60 trials/h, 84 results/min')
+    """
+    trials = rate_text(trials_per_minute / 60.0) if trials_per_minute else ""
+    is_slow = trials_per_minute < _FEW and results_per_minute > 0
+    results = rate_text(results_per_minute / 60.0, "results") if is_slow else ""
+    return ", ".join(filter(None, (trials, results)))
 
 
 def left_text(seconds: float, at_most: bool) -> str:

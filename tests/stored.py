@@ -169,9 +169,11 @@ def a_summary(*best: Any, defaults: Any = None, **fields: Any) -> Summary:
         "trials": 0,
         "intermediate_results": 0,
         "trials_per_minute": 0.0,
+        "results_per_minute": 0.0,
         "limits": {},
         "objectives": [Goal("default", "minimize")],
         "outcome_limits": {},
+        "best_intermediate": None,
         "closest": None,
         "remaining": None,
     }

@@ -16,10 +16,10 @@ from ...telling import (
     best_result_text,
     counts_text,
     duration_text,
-    experiment_text,
     gain_text,
     left_text,
-    rate_text,
+    pace_text,
+    standing_text,
     visible,
 )
 from ..failures import Failure
@@ -37,6 +37,7 @@ from ..outcome import (
 from ..printing import print_line, print_table
 from ..verb import best_by_option, directory_option, experiment_options, verb
 
+_SURELY = 5.0  # seconds between the manager's estimate and that of a reader
 _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 
 
@@ -113,8 +114,7 @@ def _row(experiment: _Listed) -> tuple[str, ...]:
     front = len(summary.best) if len(summary.objectives) > 1 else 1
     return (
         summary.id,
-        experiment_text(summary.status, summary.has_program)
-        + (" (manager gone)" if summary.is_abandoned else ""),
+        standing_text(summary),
         str(summary.trials),
         best_result_text(experiment.best, front) if summary.closest is None else "none keeps the limits",
         duration_text(summary.run_time),
@@ -163,7 +163,7 @@ def _status_lines(view: ExperimentView, summary: Summary, gain: str) -> Iterator
     yield f"trials: {summary.trials}{f' of {total}' if total else ''} ({counted})"
     yield f"ran for {duration_text(summary.run_time)}"
     if not summary.is_abandoned:
-        yield from _live_lines(view.folder)
+        yield from _live_lines(view.folder, summary)
     yield from best_lines(view, summary, gain)
     yield from failure_lines(view, summary)
     yield f"everything is in {summary.folder}"
@@ -173,13 +173,11 @@ def _status_lines(view: ExperimentView, summary: Summary, gain: str) -> Iterator
 
 def _status_text(folder: ExperimentFolder, summary: Summary) -> str:
     """Return the status, with a hint if the experiment has lost its manager."""
-    status = experiment_text(summary.status, summary.has_program)
-    if summary.is_abandoned:
-        return f"{status}, but its manager is gone: {command_for(folder, 'resume')}"
-    return status
+    status = standing_text(summary)
+    return f"{status}: {command_for(folder, 'resume')}" if summary.is_abandoned else status
 
 
-def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
+def _live_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     """Yield what only the manager knows; nothing if there is none."""
     from ...manager.control import ControlError, manager_status
 
@@ -190,11 +188,14 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     except ControlError:
         return
     facts = [f"running in process {state['pid']}"]
-    if rate := state.get("rate"):
-        facts.append(rate_text(rate))
-    if (remaining := state.get("remaining")) is not None:
-        facts.append(left_text(remaining, state.get("is_bound", False)))
-    yield ", ".join(facts)
+    facts.append(pace_text(60.0 * (state.get("rate") or 0.0), summary.results_per_minute))
+    remaining, is_bound = state.get("remaining"), state.get("is_bound", False)
+    estimated = summary.remaining if summary.results_per_minute else None
+    if estimated is not None and (remaining is None or not is_bound or estimated < remaining - _SURELY):
+        remaining, is_bound = estimated, False  # from the curves: the manager knows only how often trials end
+    if remaining is not None:
+        facts.append(left_text(remaining, is_bound))
+    yield ", ".join(filter(None, facts))
     for trial, why in list(state["waiting"].items())[:1]:
         yield f"trial {trial} is waiting: {why}"
     yield from state.get("warnings", ())

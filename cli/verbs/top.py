@@ -20,6 +20,7 @@ from rich.text import Text
 
 from ...store.reading import ExperimentView, FamilyRow, QueryError, Summary, TrialQuery, TrialRow
 from ...telling import (
+    best_intermediate_text,
     closest_text,
     counts_text,
     duration_text,
@@ -27,11 +28,12 @@ from ...telling import (
     experiment_text,
     failed_text,
     left_text,
+    pace_text,
     parameters_text,
-    rate_text,
     region_text,
     repeats_text,
     result_text,
+    standing_text,
     values_text,
     visible,
 )
@@ -85,7 +87,7 @@ def top(
                 drawn.update(screen(view, summary, console.height, best_by), refresh=True)
                 if not summary.is_running or _is_left(next_key, every):
                     break
-    status = experiment_text(summary.status, summary.has_program)
+    status = standing_text(summary)
     click.echo(f"experiment {folder.experiment_id} is {status}: for details, see pitchpipe status")
 
 
@@ -125,6 +127,9 @@ def screen(view: ExperimentView, summary: Summary, height: int, best_by: str | N
         closest = closest_text(summary.closest, summary.status, repeats=view.repeats())
         parts.append(Text(closest, style="yellow"))
         left -= 1
+    if summary.best_intermediate is not None:
+        parts.append(Text(f"best intermediate result: {best_intermediate_text(summary.best_intermediate)}"))
+        left -= 1
     for title, trials, value in _tables(view, left, best_by):
         parts += [Text(), _table(title, trials, value)]
     parts += [_line(failed_text(group), "red") for group in failures]
@@ -162,8 +167,8 @@ def _head(summary: Summary) -> RenderableType:
     text.append(summary.id, style="cyan")
     text.append(f"  {experiment_text(summary.status)}", style="bold")
     text.append(f"  ran for {duration_text(summary.run_time)}")
-    if summary.trials_per_minute:
-        text.append(f"  {rate_text(summary.trials_per_minute / 60)}")
+    if pace := pace_text(summary.trials_per_minute, summary.results_per_minute):
+        text.append(f"  {pace}")
     if summary.remaining is not None:
         text.append(f"  {left_text(summary.remaining, at_most=False)}")
     return text

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from ...protocol import JsonObject, Parameters
+from ...store.reading import BestIntermediate as StoredIntermediate
 from ...store.reading import FamilyRow, HistoryEntry, ReportedResult, Summary, VolumeEntry
 from ...store.reading import TrialDetail as WholeTrial
 
@@ -154,6 +155,12 @@ class Objective(BaseModel):
     direction: Literal["minimize", "maximize"]
 
 
+class BestIntermediate(_fields_of(StoredIntermediate)):
+    """The best intermediate result."""
+
+    sequence: int = Field(description="The number of the result within its trial, from 0.")
+
+
 class ExperimentSummary(_fields_of(Summary)):
     """The status of an experiment; times are seconds since the epoch, durations seconds."""
 
@@ -165,6 +172,10 @@ class ExperimentSummary(_fields_of(Summary)):
     outcome_limits: dict[str, str] = Field(description="Limits of metrics, such as `<= 20`, by name.")
     defaults: Trial | None = Field(description="The trial of the `defaults` of the config.")
     best: list[Trial] = Field(description="Only trials that keep the limits.")
+    best_intermediate: BestIntermediate | None = Field(
+        description="Of all trials that have not failed, while none has succeeded and one is running."
+    )
+    results_per_minute: float = Field(description="Intermediate results of the running trials.")
     closest: int | None = Field(description="The trial closest to the limits, while none keeps them.")
 
 

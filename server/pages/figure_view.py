@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nicegui.elements.plotly import Plotly
 
+from ...protocol import Json
 from ...store.reading import Curve, HistoryEntry, ParetoFront, VolumeEntry
+from ...telling import parameter_texts
 from ..figures import (
     BEST,
     SERIES,
@@ -102,30 +104,39 @@ class FigureView:
 _PLAIN = {"title": None, "margin": {"t": 30, "r": 10}, "uirevision": "stays"}
 _MARKERS_UP_TO = 60
 _FEW = 10
+_MOST_LINES = 12
 
 
-def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
-    """Draw the intermediate results of one trial, or of a few, by their numbers.
+def curve_figure(
+    curves: Sequence[Curve], metric: str, parameters: Mapping[int, Json] | None = None
+) -> go.Figure:
+    """Draw the intermediate results of one trial, or of a few, by their numbers; the first one is 1, as in reasons.
+
+    With the `parameters` of the trials, by the trial's number, the pointer shows them.
 
     >>> figure = curve_figure([Curve(7, [0, 1], [0.5, 0.25], 2)], "default")
-    >>> figure.data[0].name, figure.data[0].y
-    ('trial 7', (0.5, 0.25))
+    >>> figure.data[0].name, figure.data[0].x, figure.data[0].y
+    ('trial 7', (1, 2), (0.5, 0.25))
     """
     drawn = [curve for curve in curves if any(value is not None for value in curve.values)]
     if not drawn:
         return nothing("light", "", "No intermediate result has been reported.").update_layout(height=300)
-    longest = max(curve.sequences[-1] for curve in drawn)
+    longest = max(curve.sequences[-1] for curve in drawn) + 1
     figure = base_figure("light", "")
     for place, curve in enumerate(drawn):
         color, dash = SERIES[place % len(SERIES)]
+        lines = "<br>".join(_parameter_lines((parameters or {}).get(curve.sequence_id)))
         figure.add_scatter(
-            x=curve.sequences,
+            x=[sequence + 1 for sequence in curve.sequences],
             y=curve.values,
             mode="lines+markers" if len(curve.values) <= _MARKERS_UP_TO else "lines",
             name=f"trial {curve.sequence_id}",
             line={"color": color, "dash": dash, "width": 2},
             marker={"size": 5},
-            hovertemplate="result %{x}: <b>%{y:.6~g}</b><extra>%{fullData.name}</extra>",
+            meta=curve.sequence_id,
+            text=lines or None,
+            hovertemplate="result %{x}: <b>%{y:.6~g}</b>"
+            f"{'<br>%{text}' if lines else ''}<extra>%{{fullData.name}}</extra>",
         )
     figure.update_layout(
         xaxis={"title": {"text": "intermediate result"}, **({"dtick": 1} if longest <= _FEW else {})},
@@ -133,6 +144,13 @@ def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
         showlegend=len(drawn) > 1,
     )
     return figure.update_layout(height=_USUAL_HEIGHT, **_PLAIN)
+
+
+def _parameter_lines(parameters: Json) -> list[str]:
+    """Return parameters for plotly, one on a line; of many, the first ones."""
+    texts = [f"{short(name)} = {short(text)}" for name, text in parameter_texts(parameters).items()]
+    more = [f"and {len(texts) - _MOST_LINES} more"] if len(texts) > _MOST_LINES else []
+    return [*texts[:_MOST_LINES], *more]
 
 
 By = Literal["time", "trials"]

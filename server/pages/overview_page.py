@@ -15,6 +15,7 @@ from ...manager.control import ControlError, manager_status
 from ...protocol import JsonObject
 from ...runner import ExperimentStatus
 from ...store.reading import (
+    Curve,
     ExperimentView,
     FailureGroup,
     FeedEvent,
@@ -27,11 +28,13 @@ from ...store.reading import (
 from ...telling import (
     STATUS_WORDS,
     FailedTrial,
+    best_intermediate_text,
     closeness_lines,
     duration_text,
     escaped,
     left_text,
     nouns,
+    pace_text,
     rate_text,
     region_text,
     status_text,
@@ -50,6 +53,7 @@ from .frame import Where, experiment_frame
 from .overview_panels import (
     MOST_BEST,
     BestPanel,
+    CurvesPanel,
     FailuresPanel,
     ImportancePanel,
     Leaders,
@@ -61,9 +65,13 @@ from .readers import may_change
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_BOXES = ("Finished trials", "Best so far", "Throughput", "Time left", "Run time")
+_INTERMEDIATE = "Best intermediate result"
+_BOXES = ("Finished trials", "Best so far", _INTERMEDIATE, "Throughput", "Time left", "Run time")
 _OPEN = ("WAITING", "RUNNING", "PAUSED")
 _MOST_RUNNING = 8
+# Of a trial that runs so many seconds, the curve is worth a look although others have ended.
+_LONG = 60.0
+_CURVE_POINTS = 200
 # Computing the importance of more takes seconds.
 _MOST_FOR_IMPORTANCE = 2000
 
@@ -94,6 +102,7 @@ class _Overview:
         self._history: list[HistoryEntry] = []
         self._front: ParetoFront | None = None
         self._by: By = "time"
+        self._panels: list[Element] = []  # those that are empty until a trial has succeeded
         html.h1("Overview").classes("pp-hidden")
         self._notices = Place(html.div().classes("pp-stack"))
         with html.div().classes("pp-row") as self._resume:
@@ -105,6 +114,8 @@ class _Overview:
         with html.div().classes("pp-columns pp-overview") as self._results:
             one, several = nouns(view.repeats())
             left, right = (html.div().classes("pp-stack") for _ in range(2))
+            with left:
+                self._curves = CurvesPanel(where)
             if _has_front(summary):
                 self._build_front(summary, one, several, left, right)
             else:
@@ -124,8 +135,9 @@ class _Overview:
 
     def _build_front(self, summary: Summary, one: str, several: str, left: Element, right: Element) -> None:
         with left:
-            with panel("Pareto front"):
+            with panel("Pareto front") as section:
                 self._pareto = FigureView("Trials by two objectives", where=self._where)
+            self._panels.append(section)
             self._build_progress("Best so far: hypervolume of the front")
         with right:
             title = f"Best {several}: the Pareto front"
@@ -134,7 +146,7 @@ class _Overview:
 
     def _build_progress(self, title: str) -> None:
         with panel("") as section:
-            attributed(section, aria_label=title)
+            self._panels.append(attributed(section, aria_label=title))
             with html.div().classes("pp-row pp-spread"):
                 html.h2(title)
                 choice = ui.toggle(BY, value=self._by, on_change=lambda event: self._show_by(event.value))
@@ -153,10 +165,13 @@ class _Overview:
         self._running.show(snapshot.running, summary.counts.get("RUNNING", 0), time.time())
         self._failures.show(snapshot.failures, summary.counts.get("FAILED", 0))
         if snapshot.details is not None:
+            self._curves.show(snapshot.details.curves, summary.objectives[0].name, snapshot.running)
             self._show_details(snapshot.details, snapshot.leaders.front if _has_front(summary) else None)
 
     def _show_details(self, details: _Details, front: ParetoFront | None) -> None:
         self._history, self._front = details.history, front
+        for section in self._panels:
+            section.set_visibility(bool(details.history or not details.curves))
         self._show_by(self._by)
         self._importance.show(details.importance)
         if self._pareto is not None and details.pareto is not None:
@@ -182,17 +197,20 @@ class _Overview:
     def _show_boxes(self, summary: Summary) -> None:
         ended = sum(count for status, count in summary.counts.items() if status not in _OPEN)
         total = summary.limits.get("max_trial_number")
-        left = summary.remaining
+        left, intermediate = summary.remaining, summary.best_intermediate
         texts = {
             "Finished trials": f"{ended} of {total}" if total is not None else str(ended),
             "Best so far": best_text(summary),
-            "Throughput": rate_text(_rate(summary, ended)) if ended else "–",
+            _INTERMEDIATE: "" if intermediate is None else best_intermediate_text(intermediate),
+            "Throughput": _throughput(summary, ended) or "–",
             "Time left": "–" if left is None else left_text(left, at_most=False).removesuffix(" left"),
             "Run time": duration_text(summary.run_time),
         }
         for name, text in texts.items():
             self._boxes[name].set_text(text)
         self._boxes["Time left"].set_visibility(summary.is_running)
+        self._boxes["Best so far"].set_visibility(intermediate is None)
+        self._boxes[_INTERMEDIATE].set_visibility(intermediate is not None)
 
     def _show_nothing(self, summary: Summary) -> None:
         """Show a sentence in the place of the results before there is a trial."""
@@ -258,11 +276,11 @@ def best_text(summary: Summary) -> str:
     return f"{value_text(best[0], summary.objectives[0].name)} ({who_text(best[0])})"
 
 
-def _rate(summary: Summary, ended: int) -> float:
-    """Return the trials per second: over the last minute while it runs, over the whole time afterwards."""
+def _throughput(summary: Summary, ended: int) -> str:
+    """Return the throughput: over the last minute while the experiment runs, over the whole time afterwards."""
     if summary.is_running:
-        return summary.trials_per_minute / 60.0
-    return ended / max(summary.run_time, 1e-3)
+        return pace_text(summary.trials_per_minute, summary.results_per_minute)
+    return rate_text(ended / max(summary.run_time, 1e-3)) if ended else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,11 +298,12 @@ class _Snapshot:
     def of(cls, served: ServedExperiment, *, is_first: bool = False) -> _Snapshot:
         """Read what is shown; what takes longer is left out `is_first`, so that the page is up soon."""
         view, summary = served.view, served.view.summary()
-        details = None if is_first else _Details.of(served, summary)
+        running = view.trials(TrialQuery(statuses=("RUNNING",), limit=_MOST_RUNNING)).trials
+        details = None if is_first else _Details.of(served, summary, running)
         return cls(
             summary=summary,
             leaders=_leaders(served, summary),
-            running=view.trials(TrialQuery(statuses=("RUNNING",), limit=_MOST_RUNNING)).trials,
+            running=running,
             failures=view.failures(),
             notices=notices_of(summary, view, () if details is None else details.health),
             details=details,
@@ -316,21 +335,35 @@ class _Details:
     """What takes longer to read, and is shown once the page is up."""
 
     history: list[HistoryEntry]
+    curves: list[Curve]
     health: list[str]
     pareto: go.Figure | None
     importance: Importance | None
 
     @classmethod
-    def of(cls, served: ServedExperiment, summary: Summary) -> _Details:
+    def of(cls, served: ServedExperiment, summary: Summary, running: Sequence[TrialRow]) -> _Details:
         view = served.view
         is_over = ExperimentStatus(summary.status).is_final
         is_small = summary.trials <= _MOST_FOR_IMPORTANCE
         return cls(
             history=view.history(),
+            curves=_curves(view, summary, running),
             health=served.cached(health_object)["notes"],
             pareto=plot_pareto(read_table(view, curves=0), columns=1) if _has_front(summary) else None,
             importance=_importance(served) if is_over and is_small else None,
         )
+
+
+def _curves(view: ExperimentView, summary: Summary, running: Sequence[TrialRow]) -> list[Curve]:
+    """Return the curves of running trials that have reported: of all before one has succeeded, then of long ones."""
+    is_first = not summary.counts.get("SUCCEEDED")
+    shown = [
+        trial.sequence_id
+        for trial in running
+        if trial.intermediate_results and (is_first or (trial.seconds or 0.0) >= _LONG)
+    ]
+    is_live = summary.is_running or summary.has_program
+    return view.curves(shown, summary.objectives[0].name, _CURVE_POINTS) if shown and is_live else []
 
 
 def _importance(served: ServedExperiment) -> Importance:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from nicegui import html, ui
 
 from ...protocol import counted
-from ...store.reading import ExperimentView, FailureGroup, ParetoFront, Summary, TrialRow
+from ...store.reading import Curve, ExperimentView, FailureGroup, ParetoFront, Summary, TrialRow
 from ...telling import (
     FailedTrial,
+    best_intermediate_text,
     duration_text,
     escaped,
     front_lines,
@@ -23,6 +24,7 @@ from ...telling import (
 )
 from ..figures import Importance
 from .elements import Place, attributed, badge, panel, parameter_columns, table
+from .figure_view import FigureView, curve_figure
 from .frame import Where
 from .parameter_copies import copy_menu
 
@@ -68,7 +70,7 @@ class BestPanel:
         best = next(iter(at_knee or leaders.trials), None)
         lines = [gain_text(leaders.summary), *leaders.lines]
         if best is None:
-            lines = [leaders.why_none, *lines]
+            lines = [leaders.why_none, _intermediate(leaders.summary), *lines]
 
         def draw() -> None:
             if best is not None:
@@ -138,6 +140,12 @@ class LeadersPanel:
             html.td("" if trial.duration is None else duration_text(trial.duration)).classes("number")
 
 
+def _intermediate(summary: Summary) -> str:
+    """Return the sentence that is shown in the place of the best trial."""
+    best = summary.best_intermediate
+    return "" if best is None else f"best intermediate result: {best_intermediate_text(best)}"
+
+
 def _name(trial: TrialRow) -> str:
     return f"{'Family' if repeats_text(trial) else 'Trial'} {trial.sequence_id}"
 
@@ -147,7 +155,23 @@ def _link(where: Where, number: int, name: str) -> None:
     attributed(html.a(str(number), href=where.path(f"trials/{number}")), aria_label=name)
 
 
-_RUNNING_HEADS = ("Trial", "Results", "Last result", "Running for")
+class CurvesPanel:
+    """The intermediate results of the running trials, while there is no other result, or they take long."""
+
+    def __init__(self, where: Where) -> None:
+        with panel("Learning curves of the running trials") as self._panel:
+            self._figure = FigureView("Intermediate results of the running trials", where=where, height=300)
+        self._panel.set_visibility(False)
+
+    def show(self, curves: Sequence[Curve], metric: str, trials: Sequence[TrialRow]) -> None:
+        """Show these curves of these trials; nothing without curves."""
+        self._panel.set_visibility(bool(curves))
+        if curves:
+            parameters = {trial.sequence_id: trial.parameters for trial in trials}
+            self._figure.show(curve_figure(curves, metric, parameters))
+
+
+_RUNNING_HEADS = ("Trial", "Parameters", "Results", "Last result", "Running for")
 
 
 class RunningPanel:
@@ -157,7 +181,7 @@ class RunningPanel:
         self._where = where
         self._clocks: list[tuple[ui.label, float]] = []
         with panel("Running now") as self._panel:
-            self._body = table(_RUNNING_HEADS, "Running now", _RUNNING_HEADS[1:])
+            self._body = table(_RUNNING_HEADS, "Running now", _RUNNING_HEADS[2:])
             self._more = ui.label().classes("pp-dim")
 
     def show(self, trials: Sequence[TrialRow], count: int, now: float) -> None:
@@ -171,6 +195,9 @@ class RunningPanel:
                 with html.tr():
                     with html.td():
                         _link(self._where, trial.sequence_id, f"Trial {trial.sequence_id}")
+                    words = parameters_text(trial.parameters)
+                    with html.td(title=words).classes("pp-cut"):
+                        html.span(words).classes("pp-two-lines")
                     html.td(str(trial.intermediate_results)).classes("number")
                     html.td("–" if trial.last is None else number_text(trial.last)).classes("number")
                     with html.td().classes("number"):

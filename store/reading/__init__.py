@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .read_model import (
         ABSENT,
         Attempt,
+        BestIntermediate,
         ChangedParameter,
         ClosestTrial,
         FamilyRow,

@@ -16,6 +16,7 @@ from .best_trials import closest_to_limits, limits_of, read_best
 from .database import Database
 from .families import read_outcomes
 from .json_values import parsed
+from .pace import Pace, read_best_intermediate, read_pace
 from .read_model import StoredExperiment, Summary, TrialRow
 from .trial_rows import read_details
 
@@ -54,28 +55,36 @@ def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
     is_final, is_search = ExperimentStatus(experiment.status).is_final, folder.is_search(config)
     is_running = not is_final and folder.manager() is not None
     counts, results = _counts(db)
-    rate = _trials_per_minute(db, experiment.end_time or time.time())
+    now = time.time()
+    rate = _trials_per_minute(db, experiment.end_time or now)
     with understood(db.path, "limits"):
         limits = {name: _limit(config.get(camel_case(name))) for name in _LIMITS}
-    best, outcome_limits = read_best(db, 1), limits_of(db)
+    best, outcome_limits, goals = read_best(db, 1), limits_of(db), db.goals()
+    has_program = (not is_final and _has_program(db)) if is_search else None
+    is_reporting = (is_running or bool(has_program)) and counts.get("RUNNING", 0) > 0
+    with understood(db.path, "trials"):
+        pace = read_pace(db, now) if is_reporting else Pace()
+    is_first = is_reporting and not counts.get("SUCCEEDED") and len(goals) == 1
     return Summary(
         # The row of a copied or renamed folder has the old id.
         **{**asdict(experiment), "id": folder.experiment_id},
         folder=str(folder.path),
         is_running=is_running,
         is_search=is_search,
-        has_program=(not is_final and _has_program(db)) if is_search else None,
+        has_program=has_program,
         counts=counts,
         trials=sum(counts.values()),
         intermediate_results=results,
         trials_per_minute=rate,
+        results_per_minute=round(pace.results_per_minute, 3),
         limits=limits,
-        objectives=db.goals(),
+        objectives=goals,
         outcome_limits=outcome_limits,
         defaults=_defaults(db, config),
         best=best,
+        best_intermediate=read_best_intermediate(db) if is_first else None,
         closest=closest_to_limits(db) if outcome_limits and not best else None,
-        remaining=_remaining(counts, rate, limits, experiment.run_time) if is_running else None,
+        remaining=_remaining(counts, rate, pace, limits, experiment.run_time) if is_running else None,
     )
 
 
@@ -141,7 +150,11 @@ def _trials_per_minute(db: Database, now: float) -> float:
 
 
 def _remaining(
-    counts: Mapping[str, int], trials_per_minute: float, limits: Mapping[str, float | None], run_time: float
+    counts: Mapping[str, int],
+    trials_per_minute: float,
+    pace: Pace,
+    limits: Mapping[str, float | None],
+    run_time: float,
 ) -> float | None:
     """Return the seconds until the first of the limits is reached at the current rate; None if that is unknown."""
     estimates = list[float]()
@@ -150,9 +163,13 @@ def _remaining(
         limits["max_trial_number"],
         limits["max_experiment_duration"],
     )
-    open_trials = sum(counts.get(status, 0) for status in ("WAITING", "RUNNING", "PAUSED"))
-    if most is not None and rate > 0:
-        estimates.append((max(0, most - sum(counts.values())) + open_trials) / rate)
+    if most is not None:
+        others = max(0, int(most) - sum(counts.values())) + counts.get("WAITING", 0) + counts.get("PAUSED", 0)
+        by_pace = pace.remaining(others)
+        if by_pace is not None and (not rate or (pace.new or 0.0) > _RECENTLY):
+            estimates.append(by_pace)
+        elif rate:
+            estimates.append((others + counts.get("RUNNING", 0)) / rate)
     if longest is not None:
         estimates.append(max(0.0, longest - run_time))
     return min(estimates, default=None)

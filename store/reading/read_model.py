@@ -119,6 +119,15 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class BestIntermediate:
+    """The best intermediate result in the first objective: number `sequence`, from 0, of the trial `sequence_id`."""
+
+    sequence_id: int
+    sequence: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class VolumeEntry:
     """The hypervolume of the front after a trial that increased it."""
 
@@ -199,11 +208,13 @@ class Summary(StoredExperiment):
     trials: int
     intermediate_results: int
     trials_per_minute: float
+    results_per_minute: float  # of the running trials
     limits: dict[str, float | None]
     objectives: list[Goal]
     outcome_limits: dict[str, str]
     defaults: TrialRow | None
     best: list[TrialRow]
+    best_intermediate: BestIntermediate | None  # of one objective, while no trial has succeeded
     closest: int | None  # the trial that exceeds the limits of the metrics least, while none keeps them
     remaining: float | None  # estimated seconds
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -44,8 +45,8 @@ APART = """() => {
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Serve) -> str:
-    """Return the address of the pages of finished experiments, with 30 trials or none, and of a lost one."""
+def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Serve) -> Iterator[str]:
+    """Yield the address of the pages of finished experiments, with 30 trials or none, of a lost and of a young one."""
     directory = tmp_path_factory.mktemp("gallery")
     objectives = [{"name": "default", "direction": "maximize"}, {"name": "seconds", "direction": "minimize"}]
     made = MadeExperiment(directory / "finished", a_config(objectives=objectives), "DONE")
@@ -70,9 +71,15 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Serve) -> str:
     near = a_config(defaults={"lr": 0.0, "units": 16}, keep_close=True)
     lost = MadeExperiment(directory / "lost", near, status="RUNNING")
     lost.commit(a_trial(0, value=0.5))
-    for experiment in (made, single, several, wide, empty, old, lost):
+    young = MadeExperiment(directory / "young", a_config(objectives=objectives[:1], max_trial_number=40))
+    running = [a_trial(number, "RUNNING") for number in range(5)]
+    metrics = [row for one in running for row in results(one, [one.sequence_id / 10] * 7)]
+    young.commit(*running, metrics=metrics)
+    for experiment in (made, single, several, wide, empty, old, lost, young):
         experiment.store.close()
-    return serve(directory)
+    young.folder.own()  # so that it counts as running
+    yield serve(directory)
+    young.folder.disown()
 
 
 def test_overview_has_the_front_can_be_used_by_keys_and_changes_its_colours(
@@ -491,10 +498,27 @@ def test_page_of_a_missing_thing_says_so(gallery: str, context: Any) -> None:
         )
 
 
+def test_overview_lives_before_a_trial_has_ended(gallery: str, open_page: Open, check_page: Check) -> None:
+    page = open_page(f"{gallery}/young", "dark")
+    curves = page.get_by_role("figure", name="Intermediate results of the running trials")
+    curves.get_by_text("trial 3", exact=True).wait_for()
+    assert page.get_by_role("region", name="Best so far").count() == 0
+    rows = page.get_by_role("table", name="Running now").get_by_role("row").all_inner_texts()
+    assert [row.split("\t")[:4] for row in rows[2:4]] == [
+        ["1", "lr=0.1 units=16", "7", "0.1"],
+        ["2", "lr=0.2 units=16", "7", "0.2"],
+    ]
+    assert (
+        "Best intermediate result\n0.4 (trial 4, after 1 result)" in page.locator(".pp-figures").inner_text()
+    )
+    assert "results/min" in page.locator(".pp-figures").inner_text()
+    check_page(page)
+
+
 def test_experiment_without_its_manager_says_how_to_continue(gallery: str, open_page: Open) -> None:
     page = open_page(f"{gallery}/lost")
     page.get_by_text("The manager of this experiment is gone").wait_for()
     assert page.get_by_role("button", name="Resume").is_visible()
     best = page.get_by_role("region", name="Best trial")
     best.get_by_text("Closest to your defaults: trial 0, 0.5 (the best trial); no changes").wait_for()
-    assert page.get_by_role("status").get_by_text("ABANDONED").is_visible()
+    assert page.get_by_role("status").get_by_text("RUNNING (manager gone)").is_visible()
