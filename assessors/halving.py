@@ -68,7 +68,7 @@ class ASHAAssessor(HalvingAssessor):
     >>> rule.assess_trial("good", [0.8]), rule.assess_trial("bad", [0.5])
     (<AssessResult.Good: True>, <AssessResult.Bad: False>)
     >>> rule.reason
-    '0.5 is not among the best 1 of 2 after 1 result (rung 0 of bracket 0)'
+    '0.5 is not among the best 1 of 2 after 1 result'
     """
 
     def __init__(
@@ -131,7 +131,7 @@ def _bracket(s: int, s_max: int, R: int, eta: int) -> Bracket:
 def _explained(stop: Stop, shown: str) -> str:
     """Return why a trial with the shown result is stopped."""
     why = why_stopped(shown, stop.level, stop.places, stop.count, stop.least)
-    return f"{why} (rung {stop.rung} of bracket {stop.bracket})"
+    return f"{why} (bracket {stop.bracket} of {stop.brackets})" if stop.brackets > 1 else why
 
 
 class _Results(Protocol):
@@ -181,14 +181,14 @@ class _Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Why a trial is stopped: its result, the rung, and how many of how many may continue there.
+    """Why a trial is stopped: its result, the level of the rung, and how many of how many may continue there.
 
-    `places` is 0 if none continues before `least` have arrived.
+    `bracket` is counted from 1. `places` is 0 if none continues before `least` have arrived.
     """
 
     result: Any
     bracket: int
-    rung: int
+    brackets: int
     level: int
     places: int
     count: int
@@ -249,8 +249,8 @@ class Ladder:
             return None
         return Stop(
             result=result,
-            bracket=running.bracket.number,
-            rung=i,
+            bracket=running.bracket.number + 1,
+            brackets=len(self._brackets),
             level=rung.level,
             places=places,
             count=len(rung.results),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..protocol import Config, Json, snake_case
 from ..store.reading import ABSENT, ExperimentView, Goal, HistoryEntry, Summary, flat
-from .words import duration_text, experiment_text, number_text
+from .words import duration_text, number_text, standing_text
 
 _STEPS = (1, 2, 5)
 # These differ between any two experiments.
@@ -81,7 +81,7 @@ def comparison_facts(experiments: Sequence[ComparedExperiment]) -> dict[str, lis
     best = "best" if goal.name == "default" else f"best {goal.name}"
     families = [str(len(one.history)) if one.has_families else "-" for one in experiments]
     return {
-        "status": [experiment_text(one.summary.status, one.summary.has_program) for one in experiments],
+        "status": [standing_text(one.summary) for one in experiments],
         "trials": [str(one.summary.trials) for one in experiments],
         "succeeded": [str(one.succeeded) for one in experiments],
         **({"families": families} if any(one.has_families for one in experiments) else {}),

@@ -19,6 +19,7 @@ from .words import (
     result_text,
     results_text,
     status_text,
+    visible,
 )
 
 
@@ -136,15 +137,16 @@ def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
 
 
 def _result(final: object) -> str:
-    """Return a final result in words, with its other values after the number under `default`.
+    """Return a final result in words: the number under `default` first, and the others with their names.
 
-    >>> _result(0.25), _result({"default": 0.25, "seconds": 7})
-    ('0.25', '0.25, seconds 7')
+    >>> _result(0.25), _result({"seconds": 7, "default": 0.25}), _result({"accuracy": 0.97, "seconds": 7})
+    ('0.25', '0.25, seconds 7', 'accuracy 0.97, seconds 7')
     """
-    if not isinstance(final, dict) or "default" not in final:
+    if not isinstance(final, dict) or not final:
         return result_text(final)
-    others = [f"{name} {result_text(value)}" for name, value in final.items() if name != "default"]
-    return ", ".join([result_text(final["default"]), *others])
+    first = [result_text(final["default"])] if "default" in final else []
+    others = [f"{visible(name)} {result_text(value)}" for name, value in final.items() if name != "default"]
+    return ", ".join([*first, *others])
 
 
 def _failed(trial: TrialDetail, view: ExperimentView) -> Ending:

@@ -18,7 +18,6 @@ from .tuner import NoMoreTrialError
 class _Bracket:
     """Successive halving: `sizes` and `budgets` of its rungs, and the members of the rung that it is at."""
 
-    number: int
     sizes: list[int]
     budgets: list[int]
     rung: int = 0
@@ -116,7 +115,7 @@ class HyperbandTuner(ScheduledTuner[Member]):
     def _open(self) -> _Bracket:
         s = self._s_max - self._opened % (self._s_max + 1)
         sizes, budgets = bracket_plan(s, self._s_max, self._R, self._eta)
-        bracket = _Bracket(number=self._opened, sizes=sizes, budgets=budgets)
+        bracket = _Bracket(sizes=sizes, budgets=budgets)
         self._opened += 1
         self._brackets.append(bracket)
         return bracket
@@ -152,6 +151,6 @@ class HyperbandTuner(ScheduledTuner[Member]):
                 self._continue(member, bracket.budgets[bracket.rung])
         for member in ranked:
             if member not in bracket.members:
-                place = f"rung {bracket.rung - 1} of bracket {bracket.number}"
-                rank = f"not among the best {places} of {len(ranked)} in {place}"
+                budget = bracket.budgets[bracket.rung - 1]
+                rank = f"not among the best {places} of {len(ranked)} with a budget of {budget}"
                 self._end(member, f"{rounded(self._sign * member.loss)} is {rank}")

@@ -131,7 +131,7 @@ def _trace(curve: Curve, look: Look, text: str, limit: int) -> go.Scatter:
 
     steps, values = downsampled(curve.steps, curve.values, limit)
     return go.Scatter(
-        x=steps,
+        x=steps + 1,  # the first result is 1, as in the reasons of early stopping
         y=values,
         mode="lines" if values.size > 1 else "markers",
         marker={"color": look.color, "size": 5},

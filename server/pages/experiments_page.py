@@ -17,16 +17,16 @@ from ...telling import (
     counts_text,
     duration_text,
     escaped,
-    experiment_text,
     moment_text,
     number_text,
+    standing_text,
     visible,
 )
 from ..experiments import Experiments, ServedExperiment
 from .actions import show_refusal
 from .comparison_page import MOST_COMPARED
-from .elements import EXPERIMENT_TONES, Place, action, attributed, badge, scripted, table
-from .frame import ROOT, Where, page_frame, shown_status
+from .elements import Place, action, attributed, badge, scripted, table
+from .frame import ROOT, Where, page_frame, tone_of
 
 _PERIOD = 2.0
 _HEADS = ("", "Experiment", "Status", "Trials", "Best", "Progress", "Began", "Run time")
@@ -92,7 +92,7 @@ class ListView:
         """Return whether an experiment is shown."""
         known = [status for word in self.statuses for status in _STATUSES[word]]
         text = f"{row.name} {row.id} {row.status} {row.tags} {row.goal}".lower()
-        return self.search.strip().lower() in text and (not known or row.status in known)
+        return self.search.strip().lower() in text and (not known or (row.group or row.status) in known)
 
     def ordered(self, rows: Sequence[_Row]) -> list[_Row]:
         """Return the experiments that are shown, in the chosen order."""
@@ -108,7 +108,8 @@ class _Row:
     name: str = ""
     created: float = 0.0
     status: str
-    has_program: bool | None = None
+    tone: str = ""
+    group: str = ""  # the status by which it is filtered, if that is another
     tags: Sequence[str] = ()
     trials: str
     count: int = 0
@@ -209,7 +210,7 @@ class _Listing:
                 if row.name and row.name != row.id:
                     html.div(visible(row.id)).classes("pp-dim pp-mono")
             with html.td():
-                badge(experiment_text(row.status, row.has_program), EXPERIMENT_TONES.get(row.status, ""))
+                badge(row.status, row.tone)
             html.td(escaped(row.trials))
             with html.td():
                 html.div(escaped(row.best)).classes("pp-mono pp-best" if row.best else "")
@@ -243,8 +244,9 @@ def _row(experiment: ServedExperiment) -> _Row:
         id=summary.id,
         name=summary.name or "",
         created=summary.created,
-        status=shown_status(summary),
-        has_program=summary.has_program,
+        status=standing_text(summary),
+        tone=tone_of(summary),
+        group="ABANDONED" if summary.is_abandoned else summary.status,
         tags=Annotations(view.folder).read(None).tags,
         trials=": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
         count=summary.trials,

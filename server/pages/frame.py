@@ -15,7 +15,7 @@ from nicegui import html, ui
 
 from ...store import StoreError
 from ...store.reading import ExperimentView, FeedEvent, Summary
-from ...telling import escaped, experiment_text, visible
+from ...telling import escaped, standing_text, visible
 from ..experiments import Experiments
 from ..figures import template_layout
 from .elements import EXPERIMENT_TONES, attributed, badge, named_values, set_badge
@@ -119,13 +119,12 @@ class Where:
 
     def show_status(self, summary: Summary) -> None:
         """Update the status in the bar."""
-        status = shown_status(summary)
-        set_badge(self.badge, experiment_text(status, summary.has_program), EXPERIMENT_TONES.get(status, ""))
+        set_badge(self.badge, standing_text(summary), tone_of(summary))
 
 
-def shown_status(summary: Summary) -> str:
-    """Return the status of an experiment, or ABANDONED if it should be running and is not."""
-    return "ABANDONED" if summary.is_abandoned else summary.status
+def tone_of(summary: Summary) -> str:
+    """Return the colour of a status; one that should be running and is not has none."""
+    return "" if summary.is_abandoned else EXPERIMENT_TONES.get(summary.status, "")
 
 
 _PERIOD = 1.0

@@ -25,12 +25,12 @@ from ...telling import (
     closeness_lines,
     column_text,
     duration_text,
-    experiment_text,
     front_lines,
     gain_text,
     nouns,
     reason_text,
     repeats_text,
+    standing_text,
     start_lines,
     value_text,
     violation_text,
@@ -162,7 +162,7 @@ def _summary(summary: Summary, table: ExperimentTable, view: ExperimentView) -> 
     counts = summary.counts
     noun, _ = nouns(view.repeats())
     planned = summary.limits["max_trial_number"]
-    pairs = [("Status", experiment_text(summary.status, summary.has_program))]
+    pairs = [("Status", standing_text(summary))]
     for row in summary.best[:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", f"{value_text(row, one.name)} ({who_text(row)})"))

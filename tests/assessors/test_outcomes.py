@@ -92,9 +92,7 @@ def test_asha_stops_dominated_trials_with_a_reason() -> None:
     assert rule.assess_trial("exact", [report(0.9, 30.0)]) is GOOD
     assert rule.assess_trial("fast", [report(0.6, 5.0)]) is GOOD
     assert rule.assess_trial("neither", [report(0.5, 31.0)]) is BAD
-    assert rule.reason == (
-        "accuracy 0.5, ms 31 is not among the best 1 of 3 after 1 result (rung 0 of bracket 0)"
-    )
+    assert rule.reason == "accuracy 0.5, ms 31 is not among the best 1 of 3 after 1 result"
 
 
 def test_hyperband_stops_dominated_trials() -> None:
@@ -125,7 +123,7 @@ def test_an_objective_known_only_at_the_end_is_left_out() -> None:
     rule = made(ASHAAssessor("maximize"), TWO)
     assert rule.assess_trial("a", [{"accuracy": 0.9}]) is GOOD
     assert rule.assess_trial("b", [{"accuracy": 0.8}]) is BAD
-    assert rule.reason == "accuracy 0.8 is not among the best 1 of 2 after 1 result (rung 0 of bracket 0)"
+    assert rule.reason == "accuracy 0.8 is not among the best 1 of 2 after 1 result"
 
 
 def test_an_objective_that_some_lack_is_left_out_at_their_rung() -> None:

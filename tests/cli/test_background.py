@@ -94,7 +94,7 @@ def test_what_a_killed_manager_left_running_is_named_and_ended(
     manager = psutil.Process(details["pid"])
     manager.kill()
     manager.wait(10)
-    assert "its manager is gone: pitchpipe resume e" in call("status", "e").out
+    assert "RUNNING (manager gone): pitchpipe resume e" in call("status", "e").out
     refused = call("trial", "kill", "e", "0")
     assert (refused.code, "is not running" in refused.err) == (1, True)
 

@@ -50,7 +50,7 @@ def test_hyperband_pauses_the_rungs_and_resumes_the_best(tmp_path: Path) -> None
     best = min(trials[:9], key=lambda trial: (json.loads(trial.record)["parameters"]["x"] - 1.0) ** 2)
     assert (best.status, best.attempt, best.budget) == (TrialStatus.SUCCEEDED, 3, 9.0)
     assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED}
-    assert "is not among the best 3 of 9 in rung 0" in " ".join(trial.reason for trial in trials)
+    assert "is not among the best 3 of 9 with a budget of " in " ".join(trial.reason for trial in trials)
 
 
 def test_hyperband_compares_final_results_of_trials_that_report_nothing_else(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_bracket_lets_a_third_continue_from_rung_to_rung(obeys: bool) -> None:
     assert (winner.count, winner.budgets, winner.pauses) == (27, [1, 3, 9, 27], False)
     others = [abs(trial.parameters["x"] - 0.3) for trial in game.trials.values()]
     assert abs(winner.parameters["x"] - 0.3) == min(others)
-    assert "is not among the best 9 of 27 in rung 0 of bracket 0" in "; ".join(game.reasons.values())
+    assert "is not among the best 9 of 27 with a budget of " in "; ".join(game.reasons.values())
 
 
 def test_brackets_have_the_sizes_of_the_paper() -> None:
