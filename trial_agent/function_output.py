@@ -206,8 +206,9 @@ class _Words(io.RawIOBase):
     def write(self, data: Any, /) -> int:
         """Write all of the bytes; raise MachineError if the machine does not take them."""
         rest = memoryview(data).cast("B")
-        count, descriptor = len(rest), self._stream.where()
+        count = len(rest)
         try:
+            descriptor = self._stream.where()
             while len(rest) and descriptor >= 0:
                 rest = rest[os.write(descriptor, rest) :]
         except OSError as error:

@@ -11,6 +11,7 @@ import pytest
 from pitchpipe import Search, uniform
 from pitchpipe.runner.trial import FailureKind
 
+from ..stored import results
 from .conftest import Call, Storing, make_trial
 from .results import NESTED, write_output
 
@@ -48,6 +49,38 @@ def test_status_of_an_experiment_with_a_manager_is_running(stored: Storing, call
     assert call("status", "alive").out.splitlines()[0] == "experiment alive: RUNNING"
     found = json.loads(call("status", "alive", "--json").out)
     assert (found["running"], found["pid"]) == (True, os.getpid())
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ({"rate": None, "remaining": None}, "about 2 h 13 min left"),  # 8 more trials of 1000 results
+        ({"rate": None, "remaining": 100.0, "is_bound": True}, "at most 1 min 40 s left"),
+    ],
+)
+def test_status_of_long_trials_tells_how_fast_they_report_and_what_is_left(
+    stored: Storing, call: Call, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any], left: str
+) -> None:
+    ended = make_trial(0, "SUCCEEDED", final=0.5, next_sequence=1000)
+    running = make_trial(1, "RUNNING", start_time=100.0, end_time=None)
+    folder = stored(status="RUNNING").write("long", [ended, running], results(running, [0.5] * 10))
+    folder.own()
+    state = {"pid": 7, "waiting": {}, **said}
+    monkeypatch.setattr("pitchpipe.manager.control.manager_status", lambda _: state)
+    assert f"running in process 7, 60 results/min, {left}" in call("status", "long").out.splitlines()
+
+
+def test_status_before_the_first_end_names_the_best_intermediate_result(stored: Storing, call: Call) -> None:
+    running = make_trial(0, "RUNNING", start_time=100.0, end_time=None)
+    folder = stored(status="RUNNING").write("young", [running], results(running, [0.5, 0.625]))
+    folder.own()
+    out = call("status", "young").out
+    assert (
+        "best: none, no trial has succeeded yet\nbest intermediate result: 0.625 (trial 0, after 2 results)"
+        in out
+    )
+    found = json.loads(call("status", "young", "--json").out)
+    assert found["best_intermediate"] == {"sequence_id": 0, "sequence": 1, "value": 0.625}
 
 
 def test_status_of_a_stopped_experiment_whose_manager_still_ends_does_not_say_how_to_continue(

@@ -59,6 +59,16 @@ def test_screen_names_the_region_where_most_trials_fail(stored: Storing) -> None
     assert any(line.startswith("most trials with x above 0.7 fail (out of memory)") for line in lines)
 
 
+def test_screen_has_the_best_intermediate_result_before_a_trial_has_ended(stored: Storing) -> None:
+    trial = make_trial(0, "RUNNING", start_time=100.0, end_time=None)
+    folder = stored(status="RUNNING").write("young", [trial], results(trial, [0.5, 0.625]))
+    folder.own()
+    lines = shown(folder)
+    folder.disown()
+    assert "best intermediate result: 0.625 (trial 0, after 2 results)" in lines
+    assert lines[0].endswith(" 60 results/min")
+
+
 @pytest.mark.parametrize("height", [4, 8, 12, 24])
 def test_screen_is_no_higher_than_the_terminal(stored: Storing, height: int) -> None:
     trials = [make_trial(n, "SUCCEEDED", final=float(n)) for n in range(60)]

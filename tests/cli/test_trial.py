@@ -73,6 +73,22 @@ def test_trial_log_of_a_trial_that_printed_nothing_says_so(
     assert call("trial", "log", "first", "2").err == ""
 
 
+def test_trial_log_of_a_function_and_of_a_search(stored: Storing, call: Call) -> None:
+    folder = stored(more={}).write("e", [make_trial(0, "SUCCEEDED", final=0.5)])
+    refused = call("trial", "log", "e", "0")
+    assert (refused.code, refused.err.partition("; ")[2]) == (
+        1,
+        "the program that runs the search prints it\n",
+    )
+    folder.function_file.touch()  # a function that prints nothing leaves no file
+    called = call("trial", "log", "e", "0")
+    assert (called.code, called.out, called.err) == (0, "", "trial 0 (T0000) has printed nothing\n")
+    folder.trial(0).mkdir(parents=True)
+    (folder.trial(0) / "stderr").write_bytes(b"lr is high\n")
+    called = call("trial", "log", "e", "0")
+    assert (called.code, called.out, called.err) == (0, "", "lr is high\n")
+
+
 def test_trial_show_tells_results_as_json_with_rounded_numbers(stored: Storing, call: Call) -> None:
     final = {"default": 2 / 3, "note": "it's ok"}
     trial = make_trial(0, "SUCCEEDED", None, final, values=(2 / 3,), agent="1-0", exit_code=0)
