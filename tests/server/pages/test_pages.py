@@ -498,6 +498,12 @@ def test_page_of_a_missing_thing_says_so(gallery: str, context: Any) -> None:
         )
 
 
+def test_log_of_a_trial_that_printed_nothing_is_a_sentence(gallery: str, open_page: Open) -> None:
+    page = open_page(f"{gallery}/finished/trials/3")
+    page.get_by_text("Nothing was written.").first.wait_for()
+    assert page.get_by_role("log").count() == 0
+
+
 def test_overview_lives_before_a_trial_has_ended(gallery: str, open_page: Open, check_page: Check) -> None:
     page = open_page(f"{gallery}/young", "dark")
     curves = page.get_by_role("figure", name="Intermediate results of the running trials")
