@@ -44,6 +44,7 @@ from ..telling import (
     who_text,
     why_none_text,
 )
+from ..trial_agent import output_name
 from .printing import aligned
 
 _MAX_KINDS = 5
@@ -315,9 +316,10 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def printed(view: ExperimentView, sequence_id: int) -> list[str]:
-    """Return which of its stdout and stderr a trial has written to."""
-    files = view.trial_logs(sequence_id)
-    return [file.name for file in files if file.name in ("stdout", "stderr") and file.size]
+    """Return which of the stdout and the stderr of its last attempt a trial has written to."""
+    attempt, files = view.trial(sequence_id).attempt, view.trial_logs(sequence_id)
+    names = [output_name(stream, attempt) for stream in ("stdout", "stderr")]
+    return [file.name for file in files if file.name in names and file.size]
 
 
 def continue_line(folder: ExperimentFolder, summary: Summary) -> str:

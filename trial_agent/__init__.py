@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from .placeholders import filled, misfits
     from .poll_sources import FileWatch, best_watch
     from .processes import ProcessTree, WatchdogClient, command_words
-    from .spool import read_spool, spool_name
+    from .spool import output_name, read_spool, spool_name
     from .unix_server import UnixServer, peer_uid
 else:
     __getattr__ = lazy_names(__name__, __file__)

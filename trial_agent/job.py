@@ -17,7 +17,7 @@ from .checkpoint_store import CheckpointStore
 from .launcher import StartError, Team
 from .messages import RunSpec, Start
 from .placeholders import filled
-from .spool import read_spool, spool_name
+from .spool import output_name, read_spool, spool_name
 
 
 @dataclass(kw_only=True)
@@ -103,7 +103,7 @@ class Job(Start):
 
     def log(self, name: str) -> str:
         """Return the path of an output file of the attempt: of its `stdout` or its `stderr`."""
-        return os.path.join(self.folder, f"{name}{self._of_attempt}{self._of_node}")
+        return os.path.join(self.folder, output_name(name, self.attempt) + self._of_node)
 
     @property
     def team(self) -> Team | None:
@@ -116,13 +116,9 @@ class Job(Start):
             node=self.node,
             master=self.master,
             folder=self.folder,
-            suffix=self._of_attempt,
+            suffix=output_name("", self.attempt),
             grace=self.run.grace,
         )
-
-    @property
-    def _of_attempt(self) -> str:
-        return "" if self.attempt <= 1 else f"-{self.attempt}"
 
     @property
     def _of_node(self) -> str:

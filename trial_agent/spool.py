@@ -243,6 +243,15 @@ class SpoolReader:
         return self._interpreter.line(rest, self._clock()) if rest else []
 
 
+def output_name(stream: str, attempt: int) -> str:
+    """Return the name of the file with what an attempt printed to `stdout` or `stderr`.
+
+    >>> output_name("stdout", 1), output_name("stdout", 2)
+    ('stdout', 'stdout-2')
+    """
+    return stream if attempt <= 1 else f"{stream}-{attempt}"
+
+
 def spool_name(attempt: int, mark: str = "", node: int = 0) -> str:
     """Return the name of the spool of a command trial's attempt on one of its nodes, in the trial's folder.
 

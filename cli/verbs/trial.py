@@ -27,7 +27,8 @@ from ...store.reading import (
     to_json,
     trial_object,
 )
-from ...telling import FailedTrial, ending_beside, ending_of, facts_of, repeats_text, values_text
+from ...telling import FailedTrial, counted, ending_beside, ending_of, facts_of, repeats_text, values_text
+from ...trial_agent import output_name
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
 from ..lookup import chosen_experiment, chosen_trial, split_names
@@ -39,7 +40,7 @@ _PRINTED = 5  # lines of what a failed trial printed
 _CHUNK = 1 << 16
 # There is no notification when files on other nodes grow, so they are polled.
 _LOOK_EVERY = 0.2
-_OUTPUT = re.compile(r"std(out|err)(-rank\d+)?")
+_OUTPUT = re.compile(r"std(out|err)(-\d+)?(-rank\d+)?")
 
 
 class _TrialGroup(LazyGroup):
@@ -178,10 +179,11 @@ def _why_lines(view: ExperimentView, trial: TrialDetail) -> Iterator[str]:
 
 @verb("log", "pitchpipe trial log 17", "pitchpipe trial log k3x9a2bq 17 --follow")
 @trial_options
-@click.option("--follow", "-f", is_flag=True, help="Continue until the trial ends.")
+@click.option("--follow", "-f", is_flag=True, help="Continue until the attempt ends.")
 @click.option("--stderr", "only", flag_value="stderr", help="Only what it wrote to stderr.")
 @click.option("--stdout", "only", flag_value="stdout", help="Only what it wrote to stdout.")
 @click.option("--rank", type=WholeNumber(0), default=0, help="Of several processes, the one with this rank.")
+@click.option("--attempt", type=WholeNumber(1), help="The output of this attempt.  [default: the last]")
 def log(
     names: tuple[str, ...],
     experiment_id: str | None,
@@ -189,6 +191,7 @@ def log(
     follow: bool,
     only: str | None,
     rank: int,
+    attempt: int | None,
 ) -> None:
     """Print what a trial printed: its stdout to stdout, its stderr to stderr.
 
@@ -198,8 +201,12 @@ def log(
     with ExperimentView(folder) as view:
         chosen, summary = chosen_trial(view, word), view.summary()
         is_function = "trialCommand" not in view.config() and not summary.is_search
+    if attempt is not None and attempt > chosen.attempt:
+        made = counted(chosen.attempt, "attempt")
+        raise Failure(f"trial {chosen.sequence_id} ({chosen.trial_id}) has {made}, not {attempt}", FAILED)
     of_rank = f"-rank{rank}" if rank else ""
-    wanted = [f"{name}{of_rank}" for name in ([only] if only else ["stdout", "stderr"])]
+    streams = [only] if only else ["stdout", "stderr"]
+    wanted = [f"{output_name(name, attempt or chosen.attempt)}{of_rank}" for name in streams]
     trial_id, here = chosen.trial_id, folder.trial(chosen.sequence_id)
     which = f"trial {chosen.sequence_id} ({trial_id})"
     runs = chosen.status == "RUNNING" and folder.manager() is not None
@@ -213,7 +220,7 @@ def log(
             stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, trial_id, name)))
             for name in wanted
         ]
-        _copy(folder, trial_id, tails, follow)
+        _copy(folder, chosen, tails, follow)
         if not any(tail.copied for tail in tails):
             where = f" to {only}" if only else ""
             click.echo(f"{which} has printed nothing{where}", err=True)
@@ -234,10 +241,10 @@ def _ranks(here: Path) -> str:
     return f"ranks {', '.join(others)} and {last}" if others else last and f"rank {last}"
 
 
-def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:
+def _copy(folder: ExperimentFolder, trial: TrialDetail, tails: list[_Tail], follow: bool) -> None:
     while True:
         # Ask before copying, so that all output before the trial's end is copied.
-        is_over = not follow or _has_ended(folder, trial_id)
+        is_over = not follow or _has_ended(folder, trial)
         for tail in tails:
             tail.copy()
         if is_over:
@@ -245,9 +252,12 @@ def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: b
         time.sleep(_LOOK_EVERY)
 
 
-def _has_ended(folder: ExperimentFolder, trial_id: str) -> bool:
+def _has_ended(folder: ExperimentFolder, trial: TrialDetail) -> bool:
+    """Return whether the attempt that is followed has ended; of the next one there is another file."""
     with ExperimentView(folder) as view:
-        return TrialStatus(view.trial(trial_id).status).is_final or folder.manager() is None
+        now = view.trial(trial.sequence_id)
+        is_over = TrialStatus(now.status).is_final or now.attempt > trial.attempt
+        return is_over or folder.manager() is None
 
 
 def _stream(name: str) -> IO[bytes] | TerminalBytes:

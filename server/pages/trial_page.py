@@ -29,6 +29,7 @@ from ...store.reading import (
     TrialDetail,
 )
 from ...telling import Ending, ending_of, escaped, facts_of, moment_text, start_lines, status_text, visible
+from ...trial_agent import output_name
 from ..experiments import Experiments
 from ..secrecy import hidden_values
 from .actions import copy_button, notes_panel
@@ -268,16 +269,18 @@ class _LogPanel:
 
     async def look(self, trial: TrialDetail) -> None:
         """Show what has been printed since the last time; `trial` is its present state."""
+        is_next = trial.attempt > self._trial.attempt  # which has other files
         self._trial = trial
         is_over = trial.end_time is not None
-        for log in self._logs.values():
-            await log.look()
+        for file, log in self._logs.items():
+            await (log.start_with(partial(self._read, file)) if is_next else log.look())
             if is_over:
                 log.end()
 
     def _read(self, file: str, follow: Follow) -> FilePiece:
         """Return a piece of the output; from the agent if the trial runs on a node that does not see the folder."""
         trial, folder = self._trial, self._view.folder
+        file = output_name(file, trial.attempt)
         try:
             return self._view.trial_log(trial.sequence_id, file, follow)
         except LookupError:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol import Json
+from ...trial_agent import output_name
 from ..annotations import Annotations
 from ..errors import computed
 from ..folder import ExperimentFolder
@@ -66,8 +67,8 @@ from .trial_rows import (
     sequence_id_of,
 )
 
-# The output and the parameters of a trial; its checkpoints and files are not for a browser.
-_TRIAL_FILES = ("stdout", "stderr", "parameters.json")
+# The output of each attempt and the parameters of a trial; its checkpoints and files are not for a browser.
+_TRIAL_FILES = re.compile(r"(stdout|stderr)(-\d{1,9})?|parameters\.json")
 _SPOOL = re.compile(r"reports-\d+-[0-9a-f]+\.jsonl")
 
 
@@ -326,21 +327,24 @@ class ExperimentView:
     def trial_logs(self, name: int | str) -> list[LogFile]:
         """Return the files with the output and the parameters of a trial, those that exist."""
         found = list_files(self.folder.trial(self.sequence_id(name)))
-        return [file for file in found if file.name in _TRIAL_FILES]
+        return [file for file in found if _TRIAL_FILES.fullmatch(file.name)]
 
     def outputs(self, name: int | str) -> list[LogFile]:
-        """Return the files that a trial wrote into its folder, without its output, parameters and spools."""
-        found = list_files(self.folder.trial(self.sequence_id(name)))
-        return [file for file in found if file.name not in _TRIAL_FILES and not _SPOOL.fullmatch(file.name)]
+        """Return the files that a trial wrote into its folder, without spools, parameters and its last output."""
+        trial = self.trial(name)
+        own = {"parameters.json", *(output_name(stream, trial.attempt) for stream in ("stdout", "stderr"))}
+        found = list_files(self.folder.trial(trial.sequence_id))
+        return [file for file in found if file.name not in own and not _SPOOL.fullmatch(file.name)]
 
     def output(self, name: int | str, file: str) -> Path:
         """Return the path of a file that a trial wrote into its folder; raise `NoSuchFile`, a `LookupError`."""
         return safe_path(self.folder.trial(self.sequence_id(name)), file)
 
     def trial_log(self, name: int | str, file: str = "stdout", follow: Follow | None = None) -> FilePiece:
-        """Return a piece of what a trial printed; raise `NoSuchFile`, a `LookupError`."""
-        if file not in _TRIAL_FILES:
-            raise NoSuchFile(f"trials have no file '{file[:100]}'; they may have: {', '.join(_TRIAL_FILES)}")
+        """Return a piece of what a trial printed, in its second attempt `stdout-2`; raise `NoSuchFile`."""
+        if not _TRIAL_FILES.fullmatch(file):
+            names = "stdout, stderr, parameters.json, and stdout-2 of a second attempt"
+            raise NoSuchFile(f"trials have no file '{file[:100]}'; they may have: {names}")
         return _read(safe_path(self.folder.trial(self.sequence_id(name)), file), follow)
 
 

@@ -73,6 +73,18 @@ def test_trial_log_of_a_trial_that_printed_nothing_says_so(
     assert call("trial", "log", "first", "2").err == ""
 
 
+def test_trial_log_is_that_of_the_last_attempt(stored: Storing, call: Call) -> None:
+    folder = stored().write("e", [make_trial(0, "SUCCEEDED", final=0.5, attempt=2)])
+    folder.trial(0).mkdir(parents=True)
+    for name in ("stdout", "stderr", "stdout-2", "stderr-2"):
+        (folder.trial(0) / name).write_text(name)
+    last, first = call("trial", "log", "e", 0), call("trial", "log", "e", 0, "--attempt", 1)
+    assert (last.out, last.err) == ("stdout-2", "stderr-2")
+    assert (first.out, first.err) == ("stdout", "stderr")
+    refused = call("trial", "log", "e", 0, "--attempt", 3)
+    assert (refused.code, refused.err) == (1, "error: trial 0 (T0000) has 2 attempts, not 3\n")
+
+
 def test_trial_log_of_a_function_and_of_a_search(stored: Storing, call: Call) -> None:
     folder = stored(more={}).write("e", [make_trial(0, "SUCCEEDED", final=0.5)])
     refused = call("trial", "log", "e", "0")
