@@ -316,10 +316,13 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def printed(view: ExperimentView, sequence_id: int) -> list[str]:
-    """Return which of the stdout and the stderr of its last attempt a trial has written to."""
-    attempt, files = view.trial(sequence_id).attempt, view.trial_logs(sequence_id)
-    names = [output_name(stream, attempt) for stream in ("stdout", "stderr")]
-    return [file.name for file in files if file.name in names and file.size]
+    """Return the stderr and the stdout of the last attempt of a trial that has printed, those with any output."""
+    written = {file.name for file in view.trial_logs(sequence_id) if file.size}
+    for attempt in range(view.trial(sequence_id).attempt, 0, -1):
+        names = [output_name(stream, attempt) for stream in ("stderr", "stdout")]
+        if found := [name for name in names if name in written]:
+            return found
+    return []
 
 
 def continue_line(folder: ExperimentFolder, summary: Summary) -> str:

@@ -206,11 +206,16 @@ def log(
         raise Failure(f"trial {chosen.sequence_id} ({chosen.trial_id}) has {made}, not {attempt}", FAILED)
     of_rank = f"-rank{rank}" if rank else ""
     streams = [only] if only else ["stdout", "stderr"]
-    wanted = [f"{output_name(name, attempt or chosen.attempt)}{of_rank}" for name in streams]
     trial_id, here = chosen.trial_id, folder.trial(chosen.sequence_id)
     which = f"trial {chosen.sequence_id} ({trial_id})"
-    runs = chosen.status == "RUNNING" and folder.manager() is not None
-    if not follow and not runs and not any((here / name).exists() for name in wanted):
+    runs = follow or (chosen.status == "RUNNING" and folder.manager() is not None)
+    attempts = [attempt or chosen.attempt]
+    if attempt is None and not runs:  # the last one may have ended before it printed
+        attempts = [*range(chosen.attempt, 0, -1)]
+    files = [[f"{output_name(name, number)}{of_rank}" for name in streams] for number in attempts]
+    there = [names for names in files if any((here / name).exists() for name in names)]
+    wanted = (there or files)[0]
+    if not runs and not there:
         if rank and (ranks := _ranks(here)):
             raise Failure(f"{which} has no output of rank {rank}: it has {ranks}", FAILED)
         if not is_function:  # of a function that prints nothing, no file is kept

@@ -45,7 +45,7 @@ class Pace:
         return max(*self.left, (sum(self.left) + open_trials * self.new) / len(self.left))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Running:
     """A running trial: its results in all, those of this attempt, when it began and last reported, and its budget."""
 
@@ -73,7 +73,10 @@ def read_pace(db: Database, now: float) -> Pace:
 
     A trial is as long as its budget, else as those that have succeeded; a new one as those that have ended.
     """
-    running = [_Running(*row) for row in db.rows(_RUNNING)]
+    running = [
+        _Running(results=results, first=first, start=start, budget=budget, last=last)
+        for results, first, start, budget, last in db.rows(_RUNNING)
+    ]
     paces = [trial.pace for trial in running if trial.pace is not None]
     if not paces:
         return Pace()

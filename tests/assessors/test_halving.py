@@ -122,13 +122,17 @@ def test_brackets_begin_one_rung_later_each_and_share_the_trials() -> None:
 def test_hyperband_brackets_have_the_rungs_and_shares_of_the_paper() -> None:
     rule = HyperbandAssessor("maximize", R=81, eta=3)
     stopped_after: list[int | None] = []
+    reasons: list[str] = []
     for i in range(143):  # one round of brackets: 81 + 34 + 15 + 8 + 5
         trial = f"t{i}"
         bad = (n for n in range(1, 82) if rule.assess_trial(trial, [-float(i)] * n) is BAD)
         stopped_after.append(next(bad, None))
+        reasons.append(rule.reason or "")
         rule.trial_end(trial, False)
     # All but the first of each bracket are stopped at its first rung; those of the last are never judged.
-    assert (rule.reason or "").endswith("of 5)")  # which bracket it was
+    assert {reason.partition(" (")[2] for reason in reasons} - {""} == {
+        f"bracket {n} of 5)" for n in range(2, 6)
+    }
     counts = {n: stopped_after.count(n) for n in (1, 3, 9, 27)}
     assert counts == {1: 80, 3: 33, 9: 14, 27: 7}
     assert stopped_after.count(None) == 4 + 5
