@@ -23,6 +23,7 @@ from ..store.reading import (
 from ..telling import (
     FailedTrial,
     best_intermediate_text,
+    changes_of_schedule,
     closeness_lines,
     code_note,
     counts_text,
@@ -90,13 +91,17 @@ class StateObject(TypedDict):
 
 
 class BestObject(TypedDict, total=False):
-    """A best trial, or family, for scripts; `values` only with metrics that are not objectives."""
+    """A best trial, or family, for scripts; `values` only with metrics that are not objectives.
+
+    `parameters` are the last ones of a trial that had others before: `parameter_changes` says how often they changed.
+    """
 
     trial_id: str
     sequence_id: int
     value: float | dict[str, float] | None
     values: dict[str, float]
     parameters: Parameters
+    parameter_changes: int
     repeats: Repeats
 
 
@@ -129,6 +134,8 @@ def summary_object(view: ExperimentView, summary: Summary) -> OutcomeObject:
     """Return how an experiment went."""
     names = [objective.name for objective in summary.objectives]
     best = [_best_object(trial, names) for trial in summary.best]
+    if len(best) == 1 and (changes := view.parameter_changes(summary.best[0].sequence_id)):
+        best[0]["parameter_changes"] = changes
     outcome: OutcomeObject = {
         **state_object(summary),
         "best": best if len(names) > 1 else (best[0] if best else None),
@@ -237,6 +244,9 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         trial_id = "" if isinstance(trial, FamilyRow) else f", {trial.trial_id}"
         yield f"best: {values_text(trial, summary.metrics)} ({who_text(trial)}{trial_id})"
         yield from parameter_lines(trial.parameters)
+        if changes := changes_of_schedule(view.parameter_changes(trial.sequence_id)):
+            example = command_for(view.folder, "trial show", str(trial.sequence_id), "--schedule")
+            yield f"  {changes} ({example})"
 
 
 def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:

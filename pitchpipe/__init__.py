@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         TrialPlateauStopper,
     )
     from .registry import make_env, register_env, register_trainable
+    from .replay import replay_schedule
     from .results import ExperimentResult, Interrupted
     from .sdk import FunctionTrainable, NoRunningTrial, Trainable, TrialStopped, wrap_function
     from .search import Search, maximize, minimize
@@ -132,6 +133,7 @@ __all__ = [
     "randint",
     "register_env",
     "register_trainable",
+    "replay_schedule",
     "report_final_result",
     "report_intermediate_result",
     "save_checkpoint",

@@ -85,6 +85,10 @@ class Plots:
         """Draw when and where each attempt ran, and how it ended."""
         return self._figure("plot_timeline", theme=theme, attempts=True)
 
+    def plot_schedule(self, parameters: Sequence[str] | None = None, *, theme: Theme = "light") -> go.Figure:
+        """Draw with which parameters the trials of a population trained when, and whose checkpoints they copied."""
+        return self._figure("plot_schedule", parameters, theme=theme, schedules=True)
+
     def plot_pareto(
         self, objectives: Sequence[str] | None = None, *, show_all: bool = False, theme: Theme = "light"
     ) -> go.Figure:
@@ -106,18 +110,26 @@ class Plots:
         return figures.plot_edf(tables, objective, theme=theme)
 
     def _figure(
-        self, function: str, *arguments: Any, curves: int = 0, attempts: bool = False, **options: Any
+        self,
+        function: str,
+        *arguments: Any,
+        curves: int = 0,
+        attempts: bool = False,
+        schedules: bool = False,
+        **options: Any,
     ) -> go.Figure:
         from .server import figures
 
         require_extra(*_NEEDS)
-        table = _table(self._folder_to_plot(), curves=curves, attempts=attempts)
+        table = _table(self._folder_to_plot(), curves=curves, attempts=attempts, schedules=schedules)
         return getattr(figures, function)(table, *arguments, **options)
 
 
-def _table(folder: Path, *, curves: int = 0, attempts: bool = False) -> ExperimentTable:
+def _table(
+    folder: Path, *, curves: int = 0, attempts: bool = False, schedules: bool = False
+) -> ExperimentTable:
     from .server import read_table
     from .store.reading import ExperimentView
 
     with ExperimentView(folder) as view:
-        return read_table(view, curves=curves, attempts=attempts)
+        return read_table(view, curves=curves, attempts=attempts, schedules=schedules)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         STARTING_POINTS,
         AddedSource,
         ParameterRecord,
+        RecordedStep,
         added_record,
         budget_and_donor,
         family_end_of,
@@ -64,10 +65,12 @@ if TYPE_CHECKING:
         repeat_number,
         repeat_of,
         repeated,
+        schedule_of,
         seed_of_repeat,
         with_family_end,
         with_parameters,
         with_pause_at_budget,
+        with_schedule,
     )
     from .seams import foreign
     from .shared_texts import (

@@ -5,7 +5,7 @@ Only what needs a field parses the record, with the functions of this module.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 from .codec import dumps, loads
@@ -16,6 +16,20 @@ STARTING_POINTS = ("defaults", "initial", "warm_start")
 """The sources of parameters that the configuration names: the tuner learns their results."""
 
 _PAUSES = "pauses_at_budget"
+
+
+class RecordedStep(TypedDict):
+    """What a trial trained with from result number `first` on; a step with that number or a lower one replaces it.
+
+    If it began with a copied checkpoint: that of trial `copied_from`, made after `copied_at` of that trial's results,
+    when that trial had `copied_steps` steps of its own.
+    """
+
+    first: int
+    parameters: Json
+    copied_from: NotRequired[int]
+    copied_at: NotRequired[int]
+    copied_steps: NotRequired[int]
 
 
 class ParameterRecord(TypedDict):
@@ -33,6 +47,9 @@ class ParameterRecord(TypedDict):
     repeat: NotRequired[int]  # 0, 1, 2 ...
     seed: NotRequired[int]
     family_end: NotRequired[str]  # how the family has ended, in its first trial's record
+    schedule: NotRequired[
+        list[RecordedStep]
+    ]  # of a trial that went on with other parameters or a copied checkpoint
 
 
 def parameters_of(record: str) -> Parameters:
@@ -64,6 +81,21 @@ def with_parameters(record: str, parameters: Mapping[str, Json]) -> str:
     '{"parameter_id": 3, "parameters": {"x": 2}}'
     """
     return dumps({**loads(record), "parameters": dict(parameters)})
+
+
+def schedule_of(record: str) -> list[RecordedStep]:
+    """Return the steps of a trial whose parameters changed or whose checkpoint is a copy, in the order of their making.
+
+    >>> record = with_schedule('{"parameters": {"x": 2}}', [{"first": 0, "parameters": {"x": 1}}])
+    >>> schedule_of(record), schedule_of('{"parameters": {"schedule": "cosine"}}')
+    ([{'first': 0, 'parameters': {'x': 1}}], [])
+    """
+    return _field(record, "schedule") or []
+
+
+def with_schedule(record: str, steps: Sequence[RecordedStep]) -> str:
+    """Return a record with these steps."""
+    return dumps({**loads(record), "schedule": [*steps]})
 
 
 def pauses_at_budget(record: str) -> bool:

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TypedDict
 
-from ..protocol import Parameters, loads, pauses_at_budget, with_parameters, with_pause_at_budget
+from ..protocol import (
+    Parameters,
+    RecordedStep,
+    loads,
+    parameters_of,
+    pauses_at_budget,
+    schedule_of,
+    with_parameters,
+    with_pause_at_budget,
+    with_schedule,
+)
 from .events import CheckpointSaved, ResumeRequested
 from .trial import Cause, FailureKind, Trial, Verdict
 
@@ -22,16 +33,42 @@ class PendingResume(TypedDict, total=False):
 
 
 def start_from(trial: Trial, donor: Trial | None) -> None:
-    """Let the next attempt start from the checkpoint of another trial; its results continue with the next number.
+    """Let the first attempt of a new trial start from the checkpoint of another one, if it is to and there is one."""
+    if _copies(trial, donor):
+        _note_step(trial, [], trial.checkpoint_sequence, donor)
 
-    A trial without results continues with the number of the other one.
+
+def _copies(trial: Trial, donor: Trial | None) -> bool:
+    """Let the next attempt start from a copy of another trial's checkpoint, if there is one; return whether it does.
+
+    Its results continue with the next number, those of a trial without results with the number of the other one.
     """
-    if donor is not None and donor is not trial and donor.checkpoint is not None:
-        if trial.next_sequence == 0:
-            trial.next_sequence = trial.first_sequence = donor.checkpoint_sequence
-        trial.copy_of = donor.checkpoint
-        trial.checkpoint = f"{_folder(trial)}/{trial.attempt + 1}-0"
-        trial.checkpoint_sequence = trial.next_sequence
+    if donor is None or donor is trial or donor.checkpoint is None:
+        return False
+    if trial.next_sequence == 0:
+        trial.next_sequence = trial.first_sequence = donor.checkpoint_sequence
+    trial.copy_of = donor.checkpoint
+    trial.checkpoint = f"{_folder(trial)}/{trial.attempt + 1}-0"
+    trial.checkpoint_sequence = trial.next_sequence
+    return True
+
+
+def _steps_of(trial: Trial) -> list[RecordedStep]:
+    """Return the steps of a trial so far: one while its parameters have not changed."""
+    return schedule_of(trial.record) or [{"first": 0, "parameters": parameters_of(trial.record)}]
+
+
+def _note_step(trial: Trial, past: Sequence[RecordedStep], first: int, donor: Trial | None = None) -> None:
+    """Record after the `past` steps what the trial continues with, from its result number `first` on.
+
+    The record has the step before the attempt begins, and keeps it: other trials may have copied what is trained then.
+    """
+    step: RecordedStep = {"first": first, "parameters": parameters_of(trial.record)}
+    if donor is not None:
+        step["copied_from"] = donor.sequence_id
+        step["copied_at"] = donor.checkpoint_sequence or first
+        step["copied_steps"] = len(_steps_of(donor))
+    trial.record = with_schedule(trial.record, [*past, step])
 
 
 def rewind(trial: Trial) -> tuple[int, int, int] | None:
@@ -69,8 +106,10 @@ def count_failure(trial: Trial, verdict: Verdict) -> None:
 
 
 def forget_checkpoint(trial: Trial) -> None:
-    """Let the next attempt begin from the start."""
+    """Let the next attempt begin from the start, with the present parameters."""
     trial.checkpoint, trial.checkpoint_sequence = None, 0
+    if past := schedule_of(trial.record):
+        _note_step(trial, past, 0)
 
 
 def retry_ended(trial: Trial, from_checkpoint: bool) -> None:
@@ -103,6 +142,10 @@ def resume_text(requested: ResumeRequested) -> str:
 
 def exploit(trial: Trial, resume: PendingResume, donor: Trial | None) -> None:
     """Apply a resume to a paused trial: new parameters, a budget, the checkpoint of another trial."""
+    before = parameters_of(trial.record)
+    past = _steps_of(trial) if trial.attempt else []
+    # A trial that reports only final results has trained for its budget.
+    spent = int(trial.budget or 0) if trial.attempt and trial.next_sequence == 0 else 0
     if "parameters" in resume:
         trial.record = with_parameters(trial.record, resume["parameters"])
     if "budget" in resume:
@@ -110,7 +153,10 @@ def exploit(trial: Trial, resume: PendingResume, donor: Trial | None) -> None:
         leave_rung(trial)
     if resume.get("pauses_at_budget"):
         trial.record = with_pause_at_budget(trial.record, True)
-    start_from(trial, donor)
+    is_copy = _copies(trial, donor)
+    if is_copy or parameters_of(trial.record) != before:
+        first = 0 if trial.checkpoint is None else trial.checkpoint_sequence or spent
+        _note_step(trial, past, first, donor if is_copy else None)
 
 
 def ends_rung(trial: Trial, final: str) -> bool:

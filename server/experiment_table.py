@@ -25,6 +25,7 @@ from .figures import (
 
 _CURVES = 200
 _POINTS = 100
+_SCHEDULES = 100
 # The status, which gives the colour, of attempts that were not the last of their trial.
 _OUTCOMES: Mapping[str, str] = {"retried": "FAILED", "paused": "PAUSED"}
 _STARTED = (
@@ -35,12 +36,14 @@ _ATTEMPTS = (
 )
 
 
-def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = False) -> ExperimentTable:
+def read_table(
+    view: ExperimentView, *, curves: int = _CURVES, attempts: bool = False, schedules: bool = False
+) -> ExperimentTable:
     """Return the trials of an experiment, and the thinned intermediate results of at most `curves` of them.
 
     Memory is bounded: of more than 5,000 trials the table has those that `Outline.chosen` chooses. The curves are those
-    of the best trials, and others evenly over time. With `attempts`, all attempts are included as spans. Raise
-    `StoreError` if the experiment cannot be read.
+    of the best trials, and others evenly over time. With `attempts`, all attempts are included as spans, with
+    `schedules` those of at most 100 trials of a population. Raise `StoreError` if the experiment cannot be read.
     """
     config, summary = view.config(), view.summary()
     metrics = objectives_of(config.get("objectives") or [{"direction": "minimize"}])
@@ -67,6 +70,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         curves=_curves(view, [one for one in trials if one.number in reported], objectives[0], curves),
         curve_count=(view.database.row("SELECT count(*) FROM trials WHERE next_sequence > 0") or (0,))[0],
         spans=_spans(view, outline, outline.new_bests_by_end(objectives[0], limits)) if attempts else (),
+        schedules=view.schedules(chosen_numbers(trials, objectives[0], _SCHEDULES)) if schedules else (),
         limits=limits,
         experiment_id=summary.id,
         now=time.time() if summary.is_running else None,

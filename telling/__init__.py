@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         trials_text,
     )
     from .run_progress import ENDED, STARTING, BestSoFar, ProgressLines, RunProgress, progress_line
+    from .schedule_lines import SCHEDULE_HEADS, changes_of_schedule, copied_text, schedule_rows
     from .trial_story import (
         Ending,
         column_text,

@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 from pitchpipe.config import ExperimentConfig
+from pitchpipe.protocol import with_schedule
 from pitchpipe.runner.effects import AttemptRow, Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.store import ExperimentRow, Store, StoreTick
@@ -95,6 +96,12 @@ def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, 
         status=TrialStatus(status),
         **made,
     )
+
+
+def scheduled(trial: Trial, *steps: Mapping[str, Any]) -> Trial:
+    """Let a trial have these steps in its record, which say what it trained with; return it."""
+    trial.record = with_schedule(trial.record, steps)  # type: ignore[arg-type]
+    return trial
 
 
 def results(trial: Trial, values: Sequence[Any], first: int = 0, attempt: int = 1) -> list[MetricRow]:

@@ -56,6 +56,7 @@ ELSEWHERE = {
     "top": "cli/test_top.py",
     "trial add": "cli/test_steering_verbs.py",
     "trial kill": "cli/test_background.py",
+    "trial show k3x9a2bq 2 --schedule": "cli/test_schedules.py",  # of a population
     "trial rerun": "cli/test_rerun.py",
     "ui": "server/pages/test_run.py",
     "trials --families": "cli/test_repeats.py",

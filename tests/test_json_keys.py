@@ -16,7 +16,7 @@ from pitchpipe.runner.effects import AttemptRow
 from pitchpipe.server.experiments import Experiments
 
 from .server.asking import Asking
-from .stored import MadeExperiment, a_config, a_trial, results
+from .stored import MadeExperiment, a_config, a_trial, results, scheduled
 
 EXPECTED = json.loads(Path(__file__).with_suffix(".json").read_text())
 GOALS = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "direction": "minimize"}]
@@ -25,11 +25,12 @@ LIMIT = {"name": "mb", "constraint": "<= 20"}
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with an experiment of one objective, one with a front, and one of families."""
+    """Return a directory with an experiment of one objective, one with a front, one of families, and a population."""
     directory = tmp_path_factory.mktemp("experiments")
     _make_one(directory / "one")
     _make_front(directory / "front")
     _make_families(directory / "families")
+    _make_population(directory / "population")
     return directory
 
 
@@ -64,6 +65,15 @@ def _make_families(path: Path) -> None:
     for number, trial in enumerate(trials):
         trial.record = repeated(trial.record, 0, number, 40 + number)
     trials[0].record = with_family_end(trials[0].record, "complete")
+    made.commit(*trials)
+    made.store.close()
+
+
+def _make_population(path: Path) -> None:
+    made = MadeExperiment(path, a_config(), "DONE")
+    trials = [a_trial(0, value=0.5), a_trial(1, value=0.1)]
+    copied = {"first": 2, "parameters": {"lr": 0.1}, "copied_from": 0, "copied_at": 2, "copied_steps": 1}
+    scheduled(trials[1], {"first": 0, "parameters": {"lr": 0.9}}, copied)
     made.commit(*trials)
     made.store.close()
 

@@ -13,7 +13,7 @@ SPACE = {
     "x": {"_type": "uniform", "_value": [0, 1]},
     "y": {"_type": "choice", "_value": [1, 2]},
 }
-EVERY = ["history", "curves", "parallel", "importance", "slice", "timeline", "pareto", "edf"]
+EVERY = ["history", "curves", "parallel", "importance", "slice", "timeline", "schedule", "pareto", "edf"]
 
 
 def line(parameters: dict[str, Any]) -> float:

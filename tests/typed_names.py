@@ -62,6 +62,7 @@ from pitchpipe import (
     randint,
     register_env,
     register_trainable,
+    replay_schedule,
     report_final_result,
     report_intermediate_result,
     save_checkpoint,
@@ -108,3 +109,5 @@ with Search(space) as search:
     trial = search.ask()
     assert_type(trial.parameters, dict[str, Any])
     assert_type(search.tell(trial, 0.5), str)
+schedule = replay_schedule("schedule.json")
+assert_type(schedule.parameters_at(schedule.results), dict[str, Any])

@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     )
     from .pickling import pickled
     from .placeholders import filled, misfits
-    from .poll_sources import FileWatch, best_watch
+    from .poll_sources import ExitWatch, FileWatch, best_watch
     from .processes import ProcessTree, WatchdogClient, command_words
-    from .spool import output_name, read_spool, spool_name
+    from .spool import SpoolReader, output_name, read_spool, spool_name
     from .unix_server import UnixServer, peer_uid
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -14,7 +14,7 @@ from typing import IO
 
 import click
 
-from ...protocol import Parameters
+from ...protocol import Parameters, counted
 from ...runner import TrialStatus
 from ...store import ExperimentFolder
 from ...store.reading import (
@@ -22,18 +22,29 @@ from ...store.reading import (
     ExperimentView,
     FamilyRow,
     Follow,
+    NoScheduleError,
     Summary,
     TrialDetail,
     to_json,
     trial_object,
 )
-from ...telling import FailedTrial, counted, ending_beside, ending_of, facts_of, repeats_text, values_text
+from ...telling import (
+    SCHEDULE_HEADS,
+    FailedTrial,
+    changes_of_schedule,
+    ending_beside,
+    ending_of,
+    facts_of,
+    repeats_text,
+    schedule_rows,
+    values_text,
+)
 from ...trial_agent import output_name
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
 from ..lookup import chosen_experiment, chosen_trial, split_names
 from ..outcome import command_for, parameter_lines, printed
-from ..printing import TerminalBytes, print_line
+from ..printing import TerminalBytes, print_line, print_table
 from ..verb import WholeNumber, experiment_options, json_option, say, trial_options, verb
 
 _PRINTED = 5  # lines of what a failed trial printed
@@ -71,18 +82,30 @@ def trial() -> None:
     "pitchpipe trial show 17",
     "pitchpipe trial show 17 --why",
     "pitchpipe trial show k3x9a2bq Xy3fA --json",
+    "pitchpipe trial show k3x9a2bq 2 --schedule",
 )
 @trial_options
 @click.option("--json", "as_json", is_flag=True, help="Print it in the format of export.")
 @click.option("--why", is_flag=True, help="Show only why it ended, compared with others.")
+@click.option(
+    "--schedule", "as_schedule", is_flag=True, help="Show only its parameters over time (PBT, PB2)."
+)
 def show(
-    names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, why: bool
+    names: tuple[str, ...],
+    experiment_id: str | None,
+    directory: Path | None,
+    as_json: bool,
+    why: bool,
+    as_schedule: bool,
 ) -> None:
-    """Show everything about a trial, or with --why only the reason for its end."""
+    """Show everything about a trial, or only the reason for its end, or with which parameters it was trained when."""
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         chosen = chosen_trial(view, word)
         number = chosen.sequence_id
+        if as_schedule:
+            _show_schedule(view, chosen, as_json=as_json)
+            return
         reasons = [*_why_lines(view, chosen)] if why else []
         if why and not as_json:
             for line in reasons:
@@ -91,13 +114,14 @@ def show(
         family = view.family(chosen)
         intermediate = [*view.results_of([number]).get(number, {}).values()]
         exported = view.exports(number)
+        changes = changes_of_schedule(view.parameter_changes(number))
     if as_json:
         earlier = [{"sequence_id": number, **asdict(attempt)} for attempt in chosen.earlier_attempts]
         more = {"exported": exported, "earlier_attempts": earlier, "why": "\n".join(reasons)}
         shown = trial_object(chosen, intermediate) | {name: value for name, value in more.items() if value}
         click.echo(to_json(shown).decode())
         return
-    for line in _lines(folder, chosen, family, intermediate):
+    for line in _lines(folder, chosen, family, intermediate, changes):
         print_line(line)
     for form, path in exported.items():
         click.echo(f"{'exported':13} {form}: {folder.path / path}")
@@ -105,17 +129,38 @@ def show(
         print_line(line)
 
 
+def _show_schedule(view: ExperimentView, trial: TrialDetail, *, as_json: bool) -> None:
+    """Print with which parameters a trial was trained when; raise `Failure` where those of no trial have changed."""
+    try:
+        schedule = view.schedule(trial.sequence_id)
+    except NoScheduleError as error:
+        raise Failure(str(error)) from error
+    changes, results = schedule.changes, schedule.results
+    if as_json:
+        which = {"id": view.experiment_id, "sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
+        click.echo(
+            to_json({**which, "results": results, "changes": changes, "steps": schedule.steps}).decode()
+        )
+        return
+    which = f"trial {trial.sequence_id} ({trial.trial_id}) of experiment {view.experiment_id}"
+    print_line(f"{which}: {counted(changes, 'change')} of parameters in {counted(results, 'result')}")
+    print_table(SCHEDULE_HEADS, schedule_rows(schedule))
+
+
 def _lines(
     folder: ExperimentFolder,
     trial: TrialDetail,
     family: FamilyRow | None,
     intermediate: list[object],
+    changes: str,
 ) -> Iterator[str]:
     for name, value in _facts(folder, trial, family, intermediate):
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
     yield from parameter_lines(trial.parameters)
+    if changes:
+        yield f"  {changes}: --schedule shows all"
     if trial.error:
         yield "error"
         yield from (f"  {line}" for line in trial.error.rstrip().splitlines())

@@ -8,47 +8,31 @@ from __future__ import annotations
 
 import json
 import os
-import pdb
-import subprocess
 import sys
 import tempfile
-import time
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ...protocol import Json, Parameters, counted
+from ...protocol import Json, Parameters, counted, schedule_of
 from ...runner import Verdict, check_final
-from ...sdk import MachineError
-from ...store.reading import ExperimentView, flat
+from ...store.reading import ExperimentView, ScheduleStep, flat
 from ...telling import ending_text, result_text
-from ...trial_agent import (
-    Event,
-    FunctionLoader,
-    FunctionTrial,
-    Job,
-    Outbox,
-    Report,
-    StartError,
-    arguments_of,
-    base_environment,
-    read_spool,
-    start_program,
-)
+from ...trial_agent import Job
 from ..failures import FAILED, Failure
 from ..lookup import chosen_trial, split_names
 from ..outcome import command_for
 from ..verb import json_option, say, trial_options, verb
+from .attempts_here import Rerun, replay, run_again
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
-    from ...sdk import TrialFunction
     from ...store import ExperimentFolder
     from ...store.reading import TrialDetail
 
@@ -78,8 +62,9 @@ def rerun(
     """Run a trial again in this terminal, to see why it failed or to reproduce its result.
 
     It gets the same parameters, environment, code directory and GPUs, and starts from the beginning, not from a
-    checkpoint. --set changes a parameter; a nested one is named with dots. The experiment need not be running and
-    is not changed: the trial's own folder is a temporary one.
+    checkpoint. If its parameters changed while it trained (PBT, PB2), they change again, after as many results.
+    --set changes a parameter; a nested one is named with dots. The experiment need not be running and is not
+    changed: the trial's own folder is a temporary one.
     Exit code: 0, or 1 if the trial fails.
     """
     from ...manager import experiment_config
@@ -93,19 +78,22 @@ def rerun(
             )
         chosen = chosen_trial(view, word)
         record = view.record(chosen.sequence_id)
+        steps = _steps_of(view, record, chosen.sequence_id, changes)
         metrics = view.metric_names()
     config = experiment_config(folder, to_change=False)
     if changes:
         chosen = replace(chosen, parameters=changed_parameters(chosen.parameters, changes))
         record = json.dumps({**json.loads(record), "parameters": chosen.parameters})
     which = f"trial {chosen.sequence_id} ({chosen.trial_id})"
-    click.echo(f"{which} of experiment {folder.experiment_id}", err=True)
-    click.echo(f"parameters {json.dumps(chosen.parameters)}", err=True)
+    say_here = partial(click.echo, err=True)
+    say_here(f"{which} of experiment {folder.experiment_id}")
+    say_here(f"a schedule of {len(steps)} steps" if steps else f"parameters {json.dumps(chosen.parameters)}")
     with (
         tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch,
         _printing_to_stderr() if as_json else nullcontext(),
     ):
-        again = _run_again(_job_of(folder, config, chosen, record, Path(scratch)), debug=debug)
+        job = _job_of(folder, config, chosen, record, Path(scratch))
+        again = replay(job, steps, say_here, debug=debug) if steps else run_again(job, debug=debug)
     problem = _problem(again, metrics)
     for line in _outcome(chosen.final, again, problem):
         click.echo(line, err=True)
@@ -113,6 +101,14 @@ def rerun(
         ran = {"id": folder.experiment_id, "sequence_id": chosen.sequence_id}
         say(as_json, {**ran, **_rerun_object(again, problem)})
     return FAILED if again.exit_code or problem else 0
+
+
+def _steps_of(
+    view: ExperimentView, record: str, number: int, changes: Sequence[str]
+) -> Sequence[ScheduleStep]:
+    """Return the steps of a trial's schedule with the `changes` in each, none if its parameters never changed."""
+    steps = view.schedule(number).steps if schedule_of(record) else ()
+    return [replace(step, parameters=changed_parameters(step.parameters, changes)) for step in steps]
 
 
 @contextmanager
@@ -160,16 +156,6 @@ def _outcome(final: Json, again: Rerun, problem: str) -> Iterator[str]:
         yield f"final result: {result_text(json.loads(again.final))} (in the experiment: {before})"
     if problem:
         yield f"it {problem}" if again.exit_code else f"it failed: it {problem}"
-
-
-@dataclass(frozen=True, slots=True)
-class Rerun:
-    """The outcome of a rerun; each result is JSON text."""
-
-    exit_code: int
-    intermediate: list[str]
-    final: str | None
-    error: str | None = None
 
 
 def changed_parameters(parameters: Mapping[str, Json], changes: Sequence[str]) -> Parameters:
@@ -238,86 +224,3 @@ def _job_of(
         gpus=gpus,
         budget=trial.budget,
     )
-
-
-def _run_again(job: Job, *, debug: bool = False) -> Rerun:
-    """Run the attempt in this terminal; with `debug`, enter pdb where it raises. Raise `Failure` if it cannot start."""
-    os.makedirs(job.checkpoint_folder)
-    Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
-    Path(job.spool).touch()
-    if job.run.kind == "command":
-        code, error = _run_command(job, debug), None
-    else:
-        code, error = _call_function(job, debug)
-    reported = read_spool(Path(job.spool), job.trial, job.attempt, 0)
-    return Rerun(code, _values(reported, "intermediate"), next(iter(_values(reported, "final")), None), error)
-
-
-def _values(reported: list[Event], kind: str) -> list[str]:
-    return [event.value for event in reported if isinstance(event, Report) and event.kind == kind]
-
-
-def _run_command(job: Job, debug: bool) -> int:
-    environment = job.environment(base_environment(os.environ))
-    directory = job.run.code_directory or os.getcwd()
-    try:
-        arguments = arguments_of(job.command, directory, environment, shell=job.run.shell)
-        if debug:
-            arguments = _under_pdb(arguments, job.command)
-        process = start_program(arguments, cwd=directory, env=environment)
-    except (StartError, MachineError) as error:
-        raise Failure(str(error), FAILED) from error
-    return _wait(process)
-
-
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Return the exit code; Ctrl-C also reaches the trial, which may need a moment to finish."""
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
-
-
-def _under_pdb(arguments: list[str], command: str) -> list[str]:
-    """Return a Python command that enters pdb at the first uncaught exception.
-
-    >>> _under_pdb(["/usr/bin/python3", "train.py", "--fast"], "python3 train.py --fast")
-    ['/usr/bin/python3', '-m', 'pdb', '-c', 'continue', 'train.py', '--fast']
-    """
-    program, *words = arguments
-    if not os.path.basename(program).startswith("python") or not words or words[0] in ("-c", "-"):
-        raise Failure(f"--pdb needs a command of the form `python SCRIPT ...`, not: {command}")
-    return [program, "-m", "pdb", "-c", "continue", *words]
-
-
-def _call_function(job: Job, debug: bool) -> tuple[int, str | None]:
-    from ...sdk import LineFile
-
-    spool = LineFile(job.spool)
-    loader = _DebuggedLoader() if debug else FunctionLoader()
-    try:
-        ended = FunctionTrial(job, loader, spool, Outbox(), time.time).run()
-    finally:
-        spool.close()
-    return ended.exit_code or 0, ended.error
-
-
-class _DebuggedLoader(FunctionLoader):
-    """Loads the pickled function, wrapped so that it enters pdb where it raises."""
-
-    def load(self, job: Job) -> TrialFunction:
-        """Return the function that the attempt calls."""
-        return _debugged(super().load(job))
-
-
-def _debugged(function: TrialFunction) -> TrialFunction:
-    def call(parameters: Parameters) -> Any:
-        try:
-            return function(parameters)
-        except Exception as error:
-            traceback.print_exc(file=sys.stderr)
-            pdb.post_mortem(error.__traceback__)
-            raise
-
-    return call

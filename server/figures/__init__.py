@@ -15,6 +15,7 @@ from .learning_curves import plot_curves
 from .outline import MOST_TRIALS, Outline, Span, best_so_far, downsampled, joined
 from .parameter_figures import objectives_in_order, plot_contour, plot_parallel, plot_slice
 from .result_figures import plot_edf, plot_history, plot_pareto
+from .schedule_figure import plot_schedule
 from .search_notes import health_notes
 from .tables import Curve, ExperimentTable, Objective, TrialRecord, chosen_numbers
 from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, template_layout, theme_of
@@ -57,6 +58,7 @@ __all__ = [
     "plot_importance",
     "plot_parallel",
     "plot_pareto",
+    "plot_schedule",
     "plot_slice",
     "plot_timeline",
     "ranged",

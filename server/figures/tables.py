@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ...protocol import Json, Objective
 from .dimensions import Dimension, Numbers, completed, drawable, inferred, number_or_none
 from .outline import Outline, Span, joined, metrics_of
+
+if TYPE_CHECKING:
+    from ...store.reading import Schedule
 
 Named = TypeVar("Named", Objective, Dimension)
 
@@ -59,8 +62,9 @@ class ExperimentTable:
     table has at most about 5,000 of either; `outline` has all trials, and `outcomes` all configurations.
 
     `curves` may belong to some trials only; `curve_count` is how many trials have one. `spans` are the attempts of all
-    trials; with more than 5,000 trials, attempts that follow each other are joined. `limits` are the limits of metrics.
-    `now` is where attempts end that still run, in seconds since the epoch.
+    trials; with more than 5,000 trials, attempts that follow each other are joined. `schedules` are those of the trials
+    of a population. `limits` are the limits of metrics. `now` is where attempts end that still run, in seconds since
+    the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
     >>> table = ExperimentTable.of("demo", [Objective()], trials)
@@ -78,6 +82,7 @@ class ExperimentTable:
     curves: tuple[Curve, ...] = ()
     curve_count: int = 0
     spans: tuple[Span, ...] = ()
+    schedules: tuple[Schedule, ...] = ()
     now: float | None = None
     limits: tuple[Objective, ...] = ()
     experiment_id: str = ""
@@ -96,6 +101,7 @@ class ExperimentTable:
         curves: Sequence[Curve] = (),
         curve_count: int | None = None,
         spans: Sequence[Span] = (),
+        schedules: Sequence[Schedule] = (),
         now: float | None = None,
         limits: Sequence[Objective] = (),
         experiment_id: str = "",
@@ -128,6 +134,7 @@ class ExperimentTable:
             curves=tuple(Curve(one.number, one.steps, drawable(one.values)) for one in curves),
             curve_count=len(curves) if curve_count is None else curve_count,
             spans=tuple(spans),
+            schedules=tuple(schedules),
             now=now,
             limits=tuple(limits),
         )

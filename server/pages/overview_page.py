@@ -318,6 +318,7 @@ def _leaders(served: ServedExperiment, summary: Summary) -> Leaders:
         front=view.front() if has_front or summary.outcome_limits else None,
         repeats=view.repeats(),
         why_none="" if summary.best else why_none_text(view, summary),
+        changes=view.parameter_changes(summary.best[0].sequence_id) if len(summary.best) == 1 else 0,
         closeness=served.cached(_closeness),
     )
 

@@ -12,6 +12,7 @@ from ...store.reading import Curve, ExperimentView, FailureGroup, ParetoFront, S
 from ...telling import (
     FailedTrial,
     best_intermediate_text,
+    changes_of_schedule,
     duration_text,
     escaped,
     front_lines,
@@ -41,6 +42,7 @@ class Leaders:
     repeats: int = 1
     closeness: Sequence[str] = field(default_factory=tuple)
     why_none: str = ""
+    changes: int = 0  # of the parameters of the only best trial, while it was trained
 
     @property
     def knee(self) -> int | None:
@@ -75,10 +77,17 @@ class BestPanel:
         def draw() -> None:
             if best is not None:
                 self._trial(best, is_knee=bool(at_knee))
+                self._schedule(best, leaders.changes)
             for line in filter(None, lines):
                 html.p(escaped(line)).classes("pp-dim")
 
-        self._body.show((best, bool(at_knee), lines), draw)
+        self._body.show((best, bool(at_knee), leaders.changes, lines), draw)
+
+    def _schedule(self, trial: TrialRow, changes: int) -> None:
+        if text := changes_of_schedule(changes):
+            with html.p().classes("pp-dim"):
+                html.span(f"{text[0].upper()}{text[1:]}: see its ")
+                html.a("schedule", href=self._where.path(f"trials/{trial.sequence_id}"))
 
     def _trial(self, trial: TrialRow, *, is_knee: bool) -> None:
         repeats = repeats_text(trial)

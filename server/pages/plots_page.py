@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import getitem
@@ -45,8 +45,8 @@ async def plots_page(experiments: Experiments, experiment_id: str, choice: Choic
     """Show a figure; `choice` is the one to start with."""
     async with experiment_frame(experiments, experiment_id, "Plots", "plots") as (view, where, live):
         html.h1("Plots").classes("pp-hidden")
-        has_front = len(await asyncio.to_thread(view.objectives)) > 1
-        page = _Plots(experiments, view, where, choice, has_front=has_front)
+        hidden = await asyncio.to_thread(_without_content, view)
+        page = _Plots(experiments, view, where, choice, hidden=hidden)
         # The page appears at once; reading and drawing an experiment of many trials takes longer.
         ui.timer(0.01, page.begin, once=True)
 
@@ -57,11 +57,23 @@ async def plots_page(experiments: Experiments, experiment_id: str, choice: Choic
         live.on_tick(page.tick)
 
 
+def _without_content(view: ExperimentView) -> list[str]:
+    """Return the figures for which an experiment has nothing: a front of one objective, schedules of no population."""
+    shown = {"pareto": len(view.objectives()) > 1, "schedule": view.has_schedules()}
+    return [name for name, is_shown in shown.items() if not is_shown]
+
+
 class _Plots:
     """The current figure and its options."""
 
     def __init__(
-        self, experiments: Experiments, view: ExperimentView, where: Where, choice: Choice, *, has_front: bool
+        self,
+        experiments: Experiments,
+        view: ExperimentView,
+        where: Where,
+        choice: Choice,
+        *,
+        hidden: Container[str],
     ) -> None:
         self._experiments = experiments
         self._view = view
@@ -74,7 +86,7 @@ class _Plots:
         with html.section().classes("pp-panel").props('aria-label="Figure"'):
             with ui.tabs() as tabs:
                 for name, (title, _) in _FIGURES.items():
-                    if has_front or name != "pareto":
+                    if name not in hidden:
                         ui.tab(name, label=title)
             tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
             tabs.set_value(choice.figure)
@@ -98,7 +110,7 @@ class _Plots:
 
     async def read(self) -> None:
         """Read the experiment, and those it is compared with."""
-        self._table = await asyncio.to_thread(read_table, self._view, attempts=True)
+        self._table = await asyncio.to_thread(read_table, self._view, attempts=True, schedules=True)
         names = [name for name in self._choice.others if name != self._view.experiment_id]
         self._others = []
         for name in names:
@@ -219,6 +231,7 @@ _FIGURES: Mapping[str, tuple[str, Sequence[str]]] = {
     "slice": ("Slice", ("objective", "parameters", "log", "show_all", "columns")),
     "contour": ("Contour", ("objective", "x", "y")),
     "timeline": ("Timeline", ()),
+    "schedule": ("Schedules", ("parameters",)),
     "pareto": ("Pareto front", ("show_all", "columns")),
     "edf": ("Compare experiments", ("objective", "others")),
 }

@@ -25,10 +25,22 @@ from ...store.reading import (
     FilePiece,
     Follow,
     ReportedResult,
+    Schedule,
     Summary,
     TrialDetail,
 )
-from ...telling import Ending, ending_of, escaped, facts_of, moment_text, start_lines, status_text, visible
+from ...telling import (
+    SCHEDULE_HEADS,
+    Ending,
+    ending_of,
+    escaped,
+    facts_of,
+    moment_text,
+    schedule_rows,
+    start_lines,
+    status_text,
+    visible,
+)
 from ...trial_agent import output_name
 from ..experiments import Experiments
 from ..secrecy import hidden_values
@@ -81,6 +93,7 @@ class _TrialPage:
             if len(snapshot.metrics) > 1:
                 self._metric_field(snapshot.metrics)
             self._figure = FigureView("Intermediate results of the trial")
+        self._schedule = Place(html.div())
         self._log = _LogPanel(view, snapshot.trial, is_search=snapshot.summary.is_search)
         self._files = _FilesPanel(where, snapshot.trial.sequence_id)
         notes_panel(Annotations(view.folder), snapshot.trial.sequence_id, snapshot.annotation)
@@ -96,6 +109,7 @@ class _TrialPage:
         self._actions.show_state(snapshot.summary, is_over=is_over)
         self._results.set_visibility(not is_over or bool(trial.intermediate_results))
         self._figure.show(curve_figure([snapshot.curve], self.metric))
+        self._schedule.show(snapshot.schedule, lambda: self._show_schedule(snapshot.schedule))
         self._files.show(snapshot.outputs)
         if trial == self._shown:
             return
@@ -160,6 +174,21 @@ class _TrialPage:
             if ending.error:
                 html.pre(escaped(ending.error, keep="\n\t"))
 
+    def _show_schedule(self, schedule: Schedule | None) -> None:
+        """Show with which parameters the trial was trained when, if these changed."""
+        if schedule is None or len(schedule.steps) < 2:
+            return
+        heads = [head.capitalize() for head in SCHEDULE_HEADS]
+        rows = zip(schedule.steps, schedule_rows(schedule), strict=True)
+        with panel("Schedule of parameters"), table(heads, "Schedule of parameters", heads[:2]):
+            for step, (begin, number, parameters, copied) in rows:
+                with html.tr():
+                    html.td(begin).classes("number")
+                    with html.td().classes("number"):
+                        html.a(number, href=self._where.path(f"trials/{step.trial}"))
+                    html.td(parameters)
+                    html.td(copied)
+
     def _show_attempts(self, attempts: list[Attempt]) -> None:
         self._attempts.clear()
         if not attempts:
@@ -181,6 +210,7 @@ class _Snapshot:
     config: Config
     metrics: list[str]
     curve: Curve
+    schedule: Schedule | None
     summary: Summary
     ending: Ending
     outputs: list[tuple[str, int]]
@@ -195,6 +225,7 @@ class _Snapshot:
             config=view.config(),
             metrics=_metrics(view.metrics(number, limit=1).results, view.main_objective()),
             curve=view.curve(number, metric, _POINTS),
+            schedule=view.schedule(number) if view.has_schedules() else None,
             summary=view.summary(),
             ending=ending_of(trial, view, why_waiting),
             outputs=[(file.name, file.size) for file in view.outputs(number)],

@@ -53,7 +53,7 @@ def render_report(view: ExperimentView) -> str:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    table = read_table(view, attempts=True)
+    table = read_table(view, attempts=True, schedules=True)
     drawings = drawings_of(table)
     return environment.from_string(_own("report.html.j2")).render(
         texts=texts_of(view, table),
@@ -133,6 +133,10 @@ _WORDS = {
     "curves": ("Intermediate results", "The learning curves; trials that were stopped early are grey."),
     "parallel": ("Parallel coordinates", "Drag along an axis to show only the trials that pass there."),
     "slice": ("Slices", "The result against each parameter alone."),
+    "schedule": (
+        "Schedules",
+        "With which parameters each trial was trained when; the thick line led to the best trial.",
+    ),
     "timeline": ("Timeline", "When and where each attempt ran, and how it ended."),
 }
 
@@ -163,6 +167,8 @@ def _every(table: ExperimentTable) -> Iterator[Drawing]:
     yield _drawing("parallel", table, goals)
     yield _drawing("slice", table, {**goals, **scales})
     yield from _contour(table, importance.names)
+    if table.schedules:
+        yield _drawing("schedule", table, {})
     yield _drawing("timeline", table, {})
 
 

@@ -22,6 +22,7 @@ from ...store.reading import (
 )
 from ...telling import (
     FailedTrial,
+    changes_of_schedule,
     closeness_lines,
     column_text,
     duration_text,
@@ -51,14 +52,18 @@ Pairs = list[tuple[str, str]]
 Cell = tuple[str, float | str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BestRow:
-    """One of the best trials: its number, its results, its parameters; of a family, how many `repeats`."""
+    """One of the best trials: its number, its results, its parameters; of a family, how many `repeats`.
+
+    `changes` says how often the parameters changed while the trial was trained, if they did.
+    """
 
     number: int
     values: Pairs
     parameters: Pairs
     repeats: str
+    changes: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +138,7 @@ def texts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
             for status, look in STATUS_LOOKS.items()
             if status in summary.counts
         ],
-        best=[_best(row, table) for row in best[:_MOST_BEST]],
+        best=[_best(row, table, view.parameter_changes(row.sequence_id)) for row in best[:_MOST_BEST]],
         more_best=max(len(best) - _MOST_BEST, 0),
         why_none="" if best else why_none_text(view, summary),
         knee=view.front().knee,
@@ -188,9 +193,15 @@ def _summary(summary: Summary, table: ExperimentTable, view: ExperimentView) -> 
     return pairs + ([("Ended", _moment(summary.end_time))] if summary.end_time else [])
 
 
-def _best(row: TrialRow, table: ExperimentTable) -> BestRow:
+def _best(row: TrialRow, table: ExperimentTable, changes: int) -> BestRow:
     values = [(value_name(one), value_text(row, one.name) or "–") for one in _metrics(table)]
-    return BestRow(row.sequence_id, values, _parameters(row.parameters, table), repeats_text(row))
+    return BestRow(
+        number=row.sequence_id,
+        values=values,
+        parameters=_parameters(row.parameters, table),
+        repeats=repeats_text(row),
+        changes=changes_of_schedule(changes),
+    )
 
 
 def _metrics(table: ExperimentTable) -> list[Objective]:

@@ -35,14 +35,19 @@ def steps_of(view: ExperimentView) -> list[Instruction]:
     steps = [Instruction("View it in a browser, offline:", f"pitchpipe ui {name}")]
     for row, what in _chosen(view):
         number = row.sequence_id
+        trial = f"{folder.experiment_id} {number} --dir {shell_word(folder.path.parent)}"
+        is_scheduled = view.parameter_changes(number) > 0
+        those = "schedule of parameters" if is_scheduled else "parameters"
         steps += [
             Instruction(
-                f"Rerun trial {number}{what} with its parameters, environment and code directory:",
-                f"pitchpipe trial rerun {folder.experiment_id} {number} --dir {shell_word(folder.path.parent)}",
+                f"Rerun trial {number}{what} with its {those}, environment and code directory:",
+                f"pitchpipe trial rerun {trial}",
             ),
             Instruction(
-                f"The parameters of trial {number}, for your own script:",
-                json.dumps(row.parameters, indent=2),
+                f"The {those} of trial {number}, for your own script:",
+                f"pitchpipe trial show {trial} --schedule --json > schedule.json"
+                if is_scheduled
+                else json.dumps(row.parameters, indent=2),
             ),
         ]
     return [*steps, _again(config, folder.path)]

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
         HistoryEntry,
         ParetoFront,
         Repeats,
+        Schedule,
+        ScheduleStep,
         Summary,
         TrialDetail,
         TrialRow,
         VolumeEntry,
     )
+    from .schedules import NoScheduleError
     from .trial_columns import TrialColumn, TrialTable, columns_in
     from .trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
     from .view import ExperimentView, Follow

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from ...protocol import Direction, Json
+from ...protocol import Direction, Json, Parameters
 from ...runner import ExperimentStatus
 
 
@@ -86,6 +88,56 @@ class TrialDetail(TrialRow):
     slot: int | None
     finals: int
     earlier_attempts: list[Attempt] = field(default_factory=list[Attempt])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleStep:
+    """A part of a training with the same parameters, which begins after `begin` results.
+
+    `trial` made it, and called its first result number `first`. If it began with another trial's checkpoint, that is
+    `copied_from`, and had `copied_at` results then.
+    """
+
+    begin: int
+    parameters: Parameters
+    trial: int
+    first: int
+    copied_from: int | None = None
+    copied_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """With which parameters a trial was trained when: its `steps`, with those before a checkpoint that it copied.
+
+    They have made `results` results so far. `own` are the steps that the trial made itself, those before a copy
+    included, which count its own results, `own_results` so far.
+
+    >>> parts = [ScheduleStep(begin=n, parameters={"lr": 0.1 / (n + 1)}, trial=3, first=n) for n in (0, 4)]
+    >>> schedule = Schedule(sequence_id=3, results=9, steps=parts, own=parts, own_results=9)
+    >>> [schedule.parameters_at(epoch)["lr"] for epoch in (0, 3, 4, 100)], schedule.changes
+    ([0.1, 0.1, 0.02, 0.02], 1)
+    """
+
+    sequence_id: int
+    results: int
+    steps: Sequence[ScheduleStep]
+    own: Sequence[ScheduleStep] = field(repr=False)
+    own_results: int = field(repr=False)
+
+    @property
+    def changes(self) -> int:
+        """How often the parameters changed."""
+        return sum(one.parameters != other.parameters for one, other in pairwise(self.steps))
+
+    def parameters_at(self, epoch: int) -> Parameters:
+        """Return the parameters of an epoch, which is what makes one result, from 0; after the end those of the last.
+
+        Raise ValueError for a negative number.
+        """
+        if epoch < 0:
+            raise ValueError(f"there is no epoch {epoch}: the first one is 0")
+        return next(step.parameters for step in reversed(self.steps) if step.begin <= epoch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

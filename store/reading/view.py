@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ...protocol import Json
+from ...protocol import Json, schedule_of
 from ...trial_agent import output_name
 from ..annotations import Annotations
 from ..errors import computed
@@ -47,11 +47,13 @@ from .read_model import (
     Goal,
     HistoryEntry,
     ParetoFront,
+    Schedule,
     StoredExperiment,
     Summary,
     TrialDetail,
     TrialRow,
 )
+from .schedules import has_schedules, read_schedules
 from .trial_query import Condition, QueryError, TrialQuery
 from .trial_rows import (
     TrialPage,
@@ -287,6 +289,26 @@ class ExperimentView:
     def exports(self, name: int | str) -> dict[str, str]:
         """Return what a trial exported at its end: paths by format, relative ones in the experiment's folder."""
         return read_exports(self.database, self.sequence_id(name))
+
+    def schedule(self, name: int | str) -> Schedule:
+        """Return with which parameters a trial was trained when; raise `LookupError` if there is no such trial.
+
+        Where no trial has changed its parameters, that is a `NoScheduleError`.
+        """
+        (schedule,) = read_schedules(self.database, [self.sequence_id(name)])
+        return schedule
+
+    def parameter_changes(self, name: int | str) -> int:
+        """Return how often the parameters of a trial changed while it was trained."""
+        return self.schedule(name).changes if schedule_of(self.record(name)) else 0
+
+    def has_schedules(self) -> bool:
+        """Return whether a trial has continued with other parameters, or from another trial's checkpoint."""
+        return has_schedules(self.database)
+
+    def schedules(self, numbers: Sequence[int]) -> list[Schedule]:
+        """Return the schedules of the trials with these numbers; none where no trial has changed its parameters."""
+        return read_schedules(self.database, numbers) if self.has_schedules() else []
 
     def metrics(self, name: int | str, cursor: str | None = None, limit: int = 10_000) -> NewResults:
         """Return the intermediate results of a trial since a cursor, as they were reported."""

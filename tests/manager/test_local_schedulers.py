@@ -17,6 +17,8 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.store import Store
 
 from .experiments import run
@@ -163,13 +165,18 @@ def test_hyperband_compares_scripts_that_report_final_results_only(trials_of: An
 
 
 @pytest.mark.parametrize("what", ["obeying", "function", "class"])
-def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any) -> None:
+def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any, tmp_path: Path) -> None:
     trials = trials_of(what, **PBT)
     assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 4
     traces = [trace(trial) for trial in trials]
     # An heir of a class that is done by then still makes the step in which it would be done.
     assert {len(one) for one in traces} <= ({9, 10} if what == "class" else {9})
     assert max(len(set(one)) for one in traces) > 1  # a model that changed its parameters on the way
+    (folder,) = ExperimentFolder.all(tmp_path)
+    with ExperimentView(folder) as view:
+        schedules = [view.schedule(trial.sequence_id) for trial in trials]
+    for schedule, trained in zip(schedules, traces, strict=True):
+        assert [schedule.parameters_at(epoch)["x"] for epoch in range(len(trained))] == trained
 
 
 def test_pbt_example_of_the_docs_trains_generations(trials_of: Any) -> None:

@@ -13,6 +13,7 @@ from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.store.reading import ExperimentView
 
 from .experiments import comes_back_alike, plugin, resumed, run, simulated, trials_of, viewed
 
@@ -75,6 +76,28 @@ def test_pbt_lets_the_worst_continue_from_the_best(tmp_path: Path) -> None:
     last = {heir["trial_job_id"]: heir["parameters"] for heir in heirs}
     parameters = {trial.trial_id: json.loads(trial.record)["parameters"] for trial in trials}
     assert parameters.items() >= last.items()
+
+
+def test_schedules_of_a_population_are_what_the_tuner_asked_for(tmp_path: Path) -> None:
+    assert run(simulated(tmp_path, stages, **SCHEDULED["PBT"])) is ExperimentStatus.DONE
+    numbers = {trial.trial_id: trial.sequence_id for trial in trials_of(tmp_path)}
+    with viewed(tmp_path) as store:
+        resumes = [json.loads(payload) for _, code, payload in store.replies() if code == "RE"]
+    with ExperimentView(tmp_path / "exp") as view:
+        schedules = view.schedules([*numbers.values()])
+    asked = [
+        (numbers[one["trial_job_id"]], numbers[one["checkpoint_of"]], one["parameters"])
+        for one in resumes
+        if one["checkpoint_of"] is not None
+    ]
+    copies = [
+        (one.sequence_id, step) for one in schedules for step in one.own if step.copied_from is not None
+    ]
+    made = [(number, step.copied_from, step.parameters) for number, step in copies]
+    assert sorted(made, key=repr) == sorted(asked, key=repr)
+    assert copies
+    assert {step.first for _, step in copies} <= {3, 6}  # after the first and the second generation
+    assert {one.results for one in schedules} == {9}
 
 
 STAGED: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.protocol import CommandType
+from pitchpipe.protocol import CommandType, schedule_of
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import CopyCheckpoint, StartTrial
 from pitchpipe.runner.experiment_state import Retries
@@ -79,7 +79,9 @@ def test_resumed_trial_continues_from_its_checkpoint_with_the_next_number() -> N
     (start,) = of_type(driver.handle(asked), StartTrial)
     order = start.order
     assert (order.attempt, order.first_sequence, order.checkpoint) == (2, 2, "trials/0/checkpoints/1-2")
-    assert (order.budget, json.loads(order.record)) == (9.0, {"parameter_id": 0, "parameters": {"x": 7}})
+    steps = [{"first": 0, "parameters": {"x": 1}}, {"first": 2, "parameters": {"x": 7}}]
+    record = {"parameter_id": 0, "parameters": {"x": 7}, "schedule": steps}
+    assert (order.budget, json.loads(order.record)) == (9.0, record)
     assert driver.runner.take_changes().superseded == []
     assert trial.failed == {}
 
@@ -111,6 +113,87 @@ def test_new_trial_may_start_from_the_checkpoint_of_another_and_be_given_a_budge
     assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/1-0")
     order = start.order
     assert (order.checkpoint, order.first_sequence, order.budget) == ("trials/1/checkpoints/1-0", 2, 3.0)
+
+
+def a_copy(x: int, of: int, first: int, at: int, steps: int) -> dict[str, Any]:
+    """Return a step that begins with a copied checkpoint."""
+    return {
+        "first": first,
+        "parameters": {"x": x},
+        "copied_from": of,
+        "copied_at": at,
+        "copied_steps": steps,
+    }
+
+
+def heir_of(driver: Driver, donor: Trial) -> Trial:
+    """Return a trial that made one result, and runs on with the checkpoint of another and x=3."""
+    driver.propose(x=2)
+    trial = driver.runner.get_trials()[-1]
+    driver.start(trial)
+    driver.report(trial, 0.9)
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "exploit"))
+    driver.end(trial, paused=True)
+    resume(driver, trial, parameters={"x": 3}, checkpoint_of=donor.trial_id)
+    driver.start(trial)
+    return trial
+
+
+def test_record_says_whose_checkpoint_a_trial_copied_and_after_which_results_of_both() -> None:
+    driver, donor = paused_trial()
+    trial = heir_of(driver, donor)
+    assert schedule_of(trial.record) == [{"first": 0, "parameters": {"x": 2}}, a_copy(3, 0, 1, 2, 1)]
+    assert schedule_of(donor.record) == []
+
+
+def test_copy_of_a_copy_names_the_steps_that_the_other_trial_had() -> None:
+    driver, donor = paused_trial()
+    heir = heir_of(driver, donor)
+    driver.report(heir, 0.4)
+    driver.handle(happened.PauseVerdict(driver.now, heir.trial_id, "rung"))
+    driver.save(heir)
+    driver.end(heir, paused=True)
+    last = heir_of(driver, heir)
+    assert schedule_of(last.record)[1] == a_copy(3, 1, 1, 2, 2)
+
+
+def test_new_trial_from_the_checkpoint_of_another_has_no_step_before() -> None:
+    driver, donor = paused_trial()
+    record = {"parameters": {"x": 2}, "budget": 3, "checkpoint_of": donor.trial_id}
+    driver.handle(happened.ParametersArrived(driver.now, 1, json.dumps(record)))
+    assert schedule_of(driver.runner.get_trials()[1].record) == [a_copy(2, 0, 2, 2, 1)]
+
+
+def test_resume_that_changes_no_parameters_adds_no_step() -> None:
+    driver, trial = paused_trial()
+    resume(driver, trial, budget=9.0)
+    assert "schedule" not in json.loads(trial.record)
+    driver, trial = paused_trial()
+    resume(driver, trial, parameters={"x": 1}, budget=9.0)
+    assert "schedule" not in json.loads(trial.record)
+
+
+def test_trial_without_a_checkpoint_begins_again_with_its_new_parameters() -> None:
+    driver, trial = paused_trial(checkpoint=False)
+    (start,) = of_type(resume(driver, trial, parameters={"x": 7}), StartTrial)
+    assert start.order.first_sequence == 0
+    assert schedule_of(trial.record)[-1] == {"first": 0, "parameters": {"x": 7}}
+
+
+def test_trial_whose_copied_checkpoint_is_gone_begins_again_and_the_steps_before_stay() -> None:
+    driver, donor = paused_trial()
+    trial = heir_of(driver, donor)
+    gone = "FileNotFoundError: its checkpoint is gone: /exp/trials/1/checkpoints/2-0"
+    driver.end(trial, exit_code=None, lost=True, error=gone)
+    assert schedule_of(trial.record)[1:] == [a_copy(3, 0, 1, 2, 1), {"first": 0, "parameters": {"x": 3}}]
+
+
+def test_lone_final_results_count_by_their_budget() -> None:
+    driver, trial = rung_trial(budget=3)
+    driver.save(trial)
+    driver.succeed(trial, 0.7)
+    resume(driver, trial, parameters={"x": 7}, budget=6.0)
+    assert schedule_of(trial.record)[-1] == {"first": 3, "parameters": {"x": 7}}
 
 
 def test_attempt_that_pauses_itself_at_its_budget_is_paused_before_the_tuner_says_so() -> None:

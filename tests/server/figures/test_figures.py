@@ -23,7 +23,7 @@ from pitchpipe.server.figures import (
     dimensions_of,
     example_table,
 )
-from pitchpipe.store.reading import HistoryEntry, ParetoFront, VolumeEntry
+from pitchpipe.store.reading import HistoryEntry, ParetoFront, Schedule, ScheduleStep, VolumeEntry
 
 Plot = Callable[..., Any]
 
@@ -31,6 +31,17 @@ Plot = Callable[..., Any]
 def contour_of_the_first_two(table: ExperimentTable, **more: Any) -> Any:
     names = [dimension.name for dimension in table.dimensions]
     return figures.plot_contour(table, names[0], names[1], **more)
+
+
+def schedules_of_a_population(table: ExperimentTable, **more: Any) -> Any:
+    """Draw the first hundred trials as if each had copied a checkpoint of the one before, and kept its parameters."""
+    schedules = []
+    for one in table.trials[:100]:
+        first = ScheduleStep(begin=0, parameters=dict(one.parameters), trial=one.number, first=0)
+        copied = replace(first, begin=5, first=5, copied_from=max(one.number - 1, 0), copied_at=5)
+        steps = [first, copied]
+        schedules.append(Schedule(sequence_id=one.number, results=9, steps=steps, own=steps, own_results=9))
+    return figures.plot_schedule(replace(table, schedules=tuple(schedules)), **more)
 
 
 PLOTS: dict[str, Plot] = {
@@ -41,6 +52,7 @@ PLOTS: dict[str, Plot] = {
     "importance": figures.plot_importance,
     "parallel": figures.plot_parallel,
     "pareto": figures.plot_pareto,
+    "schedule": schedules_of_a_population,
     "slice": figures.plot_slice,
     "timeline": figures.plot_timeline,
 }

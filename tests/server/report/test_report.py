@@ -21,7 +21,7 @@ from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import StoreError
 
 from ...html_page import Page
-from ...stored import MadeExperiment, a_config, a_trial, results
+from ...stored import MadeExperiment, a_config, a_trial, results, scheduled
 
 Report = Callable[..., Page]
 
@@ -94,6 +94,24 @@ def report_of(tmp_path: Path) -> Report:
         return page_of(experiment)
 
     return report_of
+
+
+def test_report_of_a_population_has_its_schedules(figures: None, report_of: Report) -> None:
+    trials = [a_trial(0, value=0.5), a_trial(1, value=0.1)]
+    for trial in trials:
+        results(trial, [3.0, 2.0, 1.0])
+    copied = {"first": 2, "parameters": {"lr": 0.1, "units": 16}, "copied_from": 0, "copied_at": 2}
+    scheduled(trials[1], {"first": 0, "parameters": {"lr": 0.9, "units": 32}}, {**copied, "copied_steps": 1})
+    text = report_of(*trials).text
+    for words in (
+        "The parameters changed once while it trained, and these are the last ones: see the figure of schedules below.",
+        "Schedules",
+        "Rerun trial 1 with its schedule of parameters, environment and code directory:",
+        "The schedule of parameters of trial 1, for your own script:",
+        "--schedule --json > schedule.json",
+    ):
+        assert words in text, words
+    assert "The parameters of trial 1" not in text
 
 
 def test_report_tells_the_experiment(finished_page: Page) -> None:
