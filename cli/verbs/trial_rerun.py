@@ -87,7 +87,8 @@ def rerun(
     which = f"trial {chosen.sequence_id} ({chosen.trial_id})"
     say_here = partial(click.echo, err=True)
     say_here(f"{which} of experiment {folder.experiment_id}")
-    say_here(f"a schedule of {len(steps)} steps" if steps else f"parameters {json.dumps(chosen.parameters)}")
+    count = counted(len(steps), "step")
+    say_here(f"a schedule of {count}" if steps else f"parameters {json.dumps(chosen.parameters)}")
     with (
         tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch,
         _printing_to_stderr() if as_json else nullcontext(),
