@@ -38,5 +38,5 @@ def changes_of_schedule(changes: int) -> str:
     >>> changes_of_schedule(1), changes_of_schedule(0)
     ('the parameters changed once while it trained, and these are the last ones', '')
     """
-    times = "once" if changes == 1 else f"{changes:,} times"
+    times = {1: "once", 2: "twice"}.get(changes, f"{changes:,} times")
     return f"the parameters changed {times} while it trained, and these are the last ones" if changes else ""

@@ -96,7 +96,7 @@ def test_schedules_of_a_population_are_what_the_tuner_asked_for(tmp_path: Path) 
     made = [(number, step.copied_from, step.parameters) for number, step in copies]
     assert sorted(made, key=repr) == sorted(asked, key=repr)
     assert copies
-    assert {step.first for _, step in copies} <= {3, 6}  # after the first and the second generation
+    assert {step.first for _, step in copies} <= {3, 6, 9}  # after a generation, perhaps the last
     assert {one.results for one in schedules} == {9}
 
 
