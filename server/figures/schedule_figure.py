@@ -110,19 +110,21 @@ def _add_panel(
 
 def _drawn(dimension: Dimension, lines: Sequence[_Line]) -> dict[str, object]:
     """Return the points of several lines in one trace, with gaps between them; a step lasts until the next one."""
-    x, y, numbers, texts = list[float](), list[float](), list[int](), list[str]()
+    x, y, numbers, texts = list[float | None](), list[float | None](), list[int](), list[str]()
     for number, steps, end in lines:
         values = _places(dimension, steps)
         hover = [_hover(dimension, number, step) for step in steps]
-        x += [*(float(step.begin) for step in steps), float(end), math.nan]
-        y += [*values, values[-1], math.nan]
+        x += [*(step.begin for step in steps), end, None]
+        y += [*values, values[-1], None]
         texts += [*hover, hover[-1], ""]
         numbers += [number] * (len(steps) + 2)
     return {"x": x, "y": y, "customdata": numbers, "text": texts}
 
 
-def _places(dimension: Dimension, steps: Sequence[ScheduleStep]) -> list[float]:
-    return dimension.positions([step.parameters for step in steps]).tolist()
+def _places(dimension: Dimension, steps: Sequence[ScheduleStep]) -> list[float | None]:
+    """Return positions on the axis; None where a parameter does not exist."""
+    places = dimension.positions([step.parameters for step in steps]).tolist()
+    return [None if math.isnan(place) else place for place in places]
 
 
 def _hover(dimension: Dimension, number: int, step: ScheduleStep) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -39,7 +38,7 @@ def population() -> ExperimentTable:
 
 def drawn(trace: Any) -> list[tuple[float, float]]:
     """Return the points of a trace, without the gaps between its lines."""
-    return [(x, y) for x, y in zip(trace.x, trace.y, strict=True) if not math.isnan(x)]
+    return [(x, y) for x, y in zip(trace.x, trace.y, strict=True) if x is not None]
 
 
 def test_each_trial_is_a_line_of_steps_and_the_thick_one_leads_to_the_best(
