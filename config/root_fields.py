@@ -103,8 +103,8 @@ class ConfigFields(Section):
     )
     defaults: Parameters | None = Field(
         default=None,
-        description="Your present parameters. They run as trial 0, and reports compare the best trial with them; see"
-        " [starting points](#priors).",
+        description="Your present parameters. They run as trial 0, which no assessor stops, and reports compare the"
+        " best trial with them; see [starting points](#priors).",
     )
     keep_close: bool = Field(
         default=False,

@@ -36,8 +36,11 @@ class AssessorHalf(Checkpointed):
         self._stopped: set[str] = set()  # each gets one verdict, however many results follow
         self._ended = RecentIds()
 
-    def metric(self, trial_job_id: str, sequence: int, value: str) -> None:
-        """Take an intermediate result (JSON text); judge the trial if its history grew."""
+    def metric(self, trial_job_id: str, sequence: int, value: str, *, is_spared: bool = False) -> None:
+        """Take an intermediate result (JSON text); judge the trial if its history grew.
+
+        The assessor learns from a trial that `is_spared`, like the others, but cannot end it.
+        """
         if trial_job_id in self._stopped or trial_job_id in self._ended:
             return
         try:
@@ -50,7 +53,7 @@ class AssessorHalf(Checkpointed):
             # A peer sends them in order; the first of a trial that started from a checkpoint is not number 0.
             history = self._histories[trial_job_id] = TrialHistory(sequence if self.peer else 0)
         if history.add(sequence, decoded):
-            self._judge(trial_job_id, history)
+            self._judge(trial_job_id, history, is_spared=is_spared)
 
     def final(self, trial_job_id: str, value: str) -> None:
         """Take a final result (JSON text) for an assessor that wants it; the tuner's half warns if it is not JSON."""
@@ -69,13 +72,16 @@ class AssessorHalf(Checkpointed):
         if self._histories.pop(trial_job_id, None) is not None:
             self.plugin.call("trial_end", trial_job_id, success)
 
-    def _judge(self, trial_job_id: str, history: TrialHistory) -> None:
+    def _judge(self, trial_job_id: str, history: TrialHistory, *, is_spared: bool) -> None:
         self._forget_reason()
         # A copy, because assessors may keep or change it.
         verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
         if verdict is True:
             return
-        if verdict is False:
+        if verdict is False and is_spared:
+            reason = self._reason(CommandType.KillTrialJob, history)
+            _log.info("Trial %s continues, as it is that of the defaults: %s", trial_job_id, reason)
+        elif verdict is False:
             self._stopped.add(trial_job_id)
             self._send_verdict(CommandType.KillTrialJob, trial_job_id, history)
         elif verdict == "pause" and self.peer:

@@ -184,7 +184,8 @@ class MsgDispatcher(MsgDispatcherBase):
             if self.is_created_in_previous_exp(data.get("parameter_id")):
                 return
             if data["type"] == "PERIODICAL":
-                judging.metric(data["trial_job_id"], data["sequence"], data["value"])
+                is_spared = data.get("spared", False)
+                judging.metric(data["trial_job_id"], data["sequence"], data["value"], is_spared=is_spared)
             else:
                 judging.final(data["trial_job_id"], data["value"])
         elif command is CommandType.TrialEnd:

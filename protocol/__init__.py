@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         added_record,
         budget_and_donor,
         family_end_of,
+        is_default,
         is_starting_point,
         parameters_of,
         pauses_at_budget,

@@ -29,6 +29,7 @@ class MetricMessage(TypedDict):
     repeat: NotRequired[int]  # of one repeat of a family
     repeats: NotRequired[list[Json]]  # the results of all repeats, whose mean is the `value`
     imported: NotRequired[bool]  # of a starting point, for the assessor alone: the tuner has it by ImportData
+    spared: NotRequired[bool]  # of the defaults: the assessor learns from it, and does not end the trial
 
 
 class ImportItem(TypedDict):
@@ -114,6 +115,7 @@ def metric_payload(
     repeat: int | None = None,
     repeats: Sequence[str] = (),
     is_imported: bool = False,
+    is_spared: bool = False,
 ) -> str:
     """Return a `MetricMessage`; `repeats` are JSON texts.
 
@@ -127,6 +129,8 @@ def metric_payload(
         more += f', "repeats": [{", ".join(repeats)}]'
     if is_imported:
         more += ', "imported": true'
+    if is_spared:
+        more += ', "spared": true'
     return (
         f'{{"parameter_id": {_id(parameter_id)}, "trial_job_id": "{trial_id}", '
         f'"type": "{kind}", "sequence": {sequence}, "value": {quoted(value)}{more}}}'

@@ -138,6 +138,15 @@ def is_starting_point(record: str) -> bool:
     return loads(record).get("parameter_source") in STARTING_POINTS
 
 
+def is_default(record: str) -> bool:
+    """Return whether the parameters of a record are the `defaults` of the configuration.
+
+    >>> is_default(added_record({"x": 1}, "defaults")), is_default(added_record({"x": 1}, "initial"))
+    (True, False)
+    """
+    return '"defaults"' in record and loads(record).get("parameter_source") == "defaults"
+
+
 def repeated(record: str, family: int, repeat: int, seed: int | None = None) -> str:
     """Return the record of one repeat of a family.
 

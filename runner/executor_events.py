@@ -12,6 +12,7 @@ from ..protocol import (
     CommandType,
     Objective,
     import_payload,
+    is_default,
     is_starting_point,
     main_objective,
     metric_payload,
@@ -196,7 +197,15 @@ class ExecutorEvents:
 
     def _send(self, trial: Trial, kind: str, sequence: int, value: str, *, is_imported: bool = False) -> None:
         repeat = repeat_number(trial.record)
+        is_spared = kind == "PERIODICAL" and trial.parameter_id is None and is_default(trial.record)
         payload = metric_payload(
-            trial.parameter_id, trial.trial_id, kind, sequence, value, repeat=repeat, is_imported=is_imported
+            trial.parameter_id,
+            trial.trial_id,
+            kind,
+            sequence,
+            value,
+            repeat=repeat,
+            is_imported=is_imported,
+            is_spared=is_spared,
         )
         self._pending.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")

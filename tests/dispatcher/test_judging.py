@@ -57,6 +57,18 @@ def test_trial_is_stopped_once_and_not_judged_again(arrivals):
         assert sum(len(history) >= 3 for name, history in assessor.calls if name == trial) == 1
 
 
+def test_spared_trial_is_judged_to_its_end_and_never_stopped() -> None:
+    sent: list[Any] = []
+    judging = Judging(Threshold(), lambda command, payload: sent.append(loads(payload)))
+    for sequence in range(5):
+        judging.metric("a", sequence, dumps(sequence), is_spared=True)
+        judging.metric("b", sequence, dumps(sequence))
+    judging.trial_end("a", True)
+    assert sent == ["b"]
+    seen = [len(history) for name, history in judging.plugin.instance.calls if name == "a"]
+    assert seen == [1, 2, 3, 4, 5, 0]
+
+
 @given(st.permutations(range(5)))
 def test_whole_history_is_judged_in_the_end(order):
     judging = AssessorHalf(Everything(), lambda *_: None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.protocol import CommandType
+from pitchpipe.protocol import AddedSource, CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, StartTrial, StopTrial
 from pitchpipe.runner.events import added_trial
@@ -86,6 +86,24 @@ def test_result_of_a_starting_point_is_imported_and_marked_so_for_the_assessor()
     assert sent(effects, CommandType.ImportData) == [[{"parameter": {"x": 7}, "value": "0.5"}]]
     (metric,) = sent(effects, CommandType.ReportMetricData)
     assert (metric["type"], metric["imported"], metric["trial_job_id"]) == ("FINAL", True, trial.trial_id)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_spared"),
+    [("defaults", True), ("initial", None), ("warm_start", None), ("customized", None)],
+)
+def test_intermediate_results_of_the_defaults_are_marked_for_the_assessor(
+    source: AddedSource, is_spared: bool | None
+) -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.ready()
+    driver.handle(added_trial({"x": 7, "note": '"defaults"'}, driver.now, source=source))
+    (trial,) = driver.runner.get_trials()
+    driver.start(trial)
+    (metric,) = sent(driver.report(trial, 0.4), CommandType.ReportMetricData)
+    assert (metric["type"], metric.get("spared")) == ("PERIODICAL", is_spared)
+    (final,) = sent(driver.report(trial, 0.5, "final"), CommandType.ReportMetricData)
+    assert "spared" not in final
 
 
 def test_added_trial_waits_after_those_that_were_there() -> None:
