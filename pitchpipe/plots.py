@@ -20,10 +20,14 @@ _NEEDS = ("figures need", "ui", "plotly")
 class Plots:
     """Draws an experiment as plotly figures, which docs/use/figures.md shows; `theme` is "light" or "dark".
 
-    `log` chooses the scale of the results, by default what suits them; `show_all` also shows results that would flatten
-    the others; `smoothing` is at least 0 and less than 1. Each call reads the folder again, and nothing needs to run.
-    All methods raise `StoreError` if the experiment cannot be read, `KeyError`, with the known names, for an unknown
-    objective or parameter, and `MissingExtraError` without plotly.
+    Early-stopped trials are drawn at their last result, unless `stopped` is False. With a `step`, every trial is drawn
+    at its intermediate result of that number, from 0, if it has come so far. An `objective` may be any metric that
+    trials report, except in `plot_edf`. `log` chooses the scale of the results, by default what suits them; `show_all`
+    also shows results that would flatten the others; `smoothing` is at least 0 and less than 1.
+
+    Each call reads the folder again, and nothing needs to run. All methods raise `StoreError` if the experiment cannot
+    be read, `KeyError`, with the known names, for a metric that no trial has reported or an unknown parameter,
+    `ValueError` for a step below 0, and `MissingExtraError` without plotly.
     """
 
     def _folder_to_plot(self) -> Path:
@@ -33,15 +37,19 @@ class Plots:
         self,
         objective: str | None = None,
         *,
+        stopped: bool = True,
+        step: int | None = None,
         log: bool | None = None,
         show_all: bool = False,
         theme: Theme = "light",
     ) -> go.Figure:
         """Draw the result of each trial and the best so far, for one objective or for all."""
-        return self._figure("plot_history", objective, log=log, show_all=show_all, theme=theme)
+        options = {"stopped": stopped, "log": log, "show_all": show_all}
+        return self._figure("plot_history", objective, step=step, theme=theme, **options)
 
     def plot_curves(
         self,
+        objective: str | None = None,
         *,
         smoothing: float = 0.0,
         log: bool | None = None,
@@ -50,36 +58,66 @@ class Plots:
     ) -> go.Figure:
         """Draw the intermediate results of at most 200 trials; those of early-stopped trials are grey."""
         options = {"smoothing": smoothing, "log": log, "show_all": show_all}
-        return self._figure("plot_curves", theme=theme, curves=200, **options)
+        return self._figure("plot_curves", metric=objective, theme=theme, curves=200, **options)
 
     def plot_parallel(
-        self, objective: str | None = None, parameters: Sequence[str] | None = None, *, theme: Theme = "light"
+        self,
+        objective: str | None = None,
+        parameters: Sequence[str] | None = None,
+        *,
+        stopped: bool = True,
+        step: int | None = None,
+        theme: Theme = "light",
     ) -> go.Figure:
         """Draw parallel coordinates: each trial is a line across its parameters, coloured by its result."""
-        return self._figure("plot_parallel", objective, parameters=parameters, theme=theme)
+        options = {"parameters": parameters, "stopped": stopped}
+        return self._figure("plot_parallel", objective, step=step, theme=theme, **options)
 
-    def plot_importance(self, objective: str | None = None, *, theme: Theme = "light") -> go.Figure:
+    def plot_importance(
+        self,
+        objective: str | None = None,
+        *,
+        stopped: bool = True,
+        step: int | None = None,
+        theme: Theme = "light",
+    ) -> go.Figure:
         """Draw how much of the results' variance each parameter explains, and how reliable that is."""
-        return self._figure("plot_importance", objective, theme=theme)
+        read = {"metric": objective, "curves": 200, "step": step}
+        return self._figure("plot_importance", objective, stopped=stopped, theme=theme, **read)
 
     def plot_slice(
         self,
         objective: str | None = None,
         parameters: Sequence[str] | None = None,
         *,
+        stopped: bool = True,
+        step: int | None = None,
         log: bool | None = None,
         show_all: bool = False,
         theme: Theme = "light",
     ) -> go.Figure:
         """Draw the result against each parameter alone."""
-        options = {"parameters": parameters, "log": log, "show_all": show_all}
-        return self._figure("plot_slice", objective, theme=theme, **options)
+        options = {"parameters": parameters, "stopped": stopped, "log": log, "show_all": show_all}
+        return self._figure("plot_slice", objective, step=step, theme=theme, **options)
 
     def plot_contour(
-        self, x: str, y: str, objective: str | None = None, *, theme: Theme = "light"
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        objective: str | None = None,
+        *,
+        stopped: bool = True,
+        step: int | None = None,
+        show_all: bool = False,
+        theme: Theme = "light",
     ) -> go.Figure:
-        """Draw the result over two parameters, smoothed between the trials; raise `ValueError` if they are the same."""
-        return self._figure("plot_contour", x, y, objective, theme=theme)
+        """Draw the result over two parameters, smoothed between the trials; by default over those that matter most.
+
+        Raise `ValueError` if both parameters are the same.
+        """
+        options = {"stopped": stopped, "show_all": show_all, "theme": theme}
+        read = {"metric": objective, "step": step, "curves": 200 if x is None or y is None else 0}
+        return self._figure("plot_contour", x, y, objective, **read, **options)
 
     def plot_timeline(self, *, theme: Theme = "light") -> go.Figure:
         """Draw when and where each attempt ran, and how it ended."""
@@ -114,6 +152,8 @@ class Plots:
         function: str,
         *arguments: Any,
         curves: int = 0,
+        metric: str | None = None,
+        step: int | None = None,
         attempts: bool = False,
         schedules: bool = False,
         **options: Any,
@@ -121,15 +161,14 @@ class Plots:
         from .server import figures
 
         require_extra(*_NEEDS)
-        table = _table(self._folder_to_plot(), curves=curves, attempts=attempts, schedules=schedules)
+        folder = self._folder_to_plot()
+        table = _table(folder, curves=curves, metric=metric, step=step, attempts=attempts, schedules=schedules)
         return getattr(figures, function)(table, *arguments, **options)
 
 
-def _table(
-    folder: Path, *, curves: int = 0, attempts: bool = False, schedules: bool = False
-) -> ExperimentTable:
+def _table(folder: Path, *, curves: int = 0, **options: Any) -> ExperimentTable:
     from .server import read_table
     from .store.reading import ExperimentView
 
     with ExperimentView(folder) as view:
-        return read_table(view, curves=curves, attempts=attempts, schedules=schedules)
+        return read_table(view, curves=curves, **options)

@@ -12,7 +12,7 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from ..store.reading import Condition, ExperimentView, QueryError, TrialQuery
-    from .experiment_table import read_table
+    from .experiment_table import read_importance, read_table
     from .experiments import Experiments
     from .health import early_stopping_note, read_health
     from .process import SHARE_VARIABLE, TOKEN_VARIABLE, ServerError, ServerProcess, require_server
@@ -40,6 +40,7 @@ __all__ = [
     "hidden_values",
     "is_loopback",
     "read_health",
+    "read_importance",
     "read_table",
     "reads_only",
     "require_server",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..protocol import objectives_of
-from ..store.reading import ExperimentView, TrialRow, plain
+from ..store.reading import ExperimentView, FamilyRow, TrialRow, numbers_in, plain
 from .figures import (
     MOST_TRIALS,
     Curve,
@@ -26,6 +27,7 @@ from .figures import (
 _CURVES = 200
 _POINTS = 100
 _SCHEDULES = 100
+_MOST_METRICS = 100  # whose numbers are read: memory is bounded
 # The status, which gives the colour, of attempts that were not the last of their trial.
 _OUTCOMES: Mapping[str, str] = {"retried": "FAILED", "paused": "PAUSED"}
 _STARTED = (
@@ -37,14 +39,25 @@ _ATTEMPTS = (
 
 
 def read_table(
-    view: ExperimentView, *, curves: int = _CURVES, attempts: bool = False, schedules: bool = False
+    view: ExperimentView,
+    *,
+    curves: int = _CURVES,
+    metric: str | None = None,
+    step: int | None = None,
+    attempts: bool = False,
+    schedules: bool = False,
 ) -> ExperimentTable:
     """Return the trials of an experiment, and the thinned intermediate results of at most `curves` of them.
 
-    Memory is bounded: of more than 5,000 trials the table has those that `Outline.chosen` chooses. The curves are those
-    of the best trials, and others evenly over time. With `attempts`, all attempts are included as spans, with
-    `schedules` those of at most 100 trials of a population. Raise `StoreError` if the experiment cannot be read.
+    Memory is bounded: of more than 5,000 trials the table has those that `Outline.chosen` chooses, and of the numbers
+    that trials report, those of the first 100 names. The curves are those of the best trials, and others evenly
+    over time, in the first objective or in a `metric` that trials report. With a `step`, the values of the trials are
+    those of intermediate result number `step`, from 0. With `attempts`, all attempts are included as spans, with
+    `schedules` those of at most 100 trials of a population. Raise `StoreError` if the experiment cannot be read,
+    `KeyError` for a metric that no trial has reported, and `ValueError` for a step below 0.
     """
+    if step is not None and step < 0:
+        raise ValueError(f"step has to be at least 0, which is the first intermediate result, not {step}")
     config, summary = view.config(), view.summary()
     metrics = objectives_of(config.get("objectives") or [{"direction": "minimize"}])
     objectives = [one for one in metrics if one.direction is not None]
@@ -52,14 +65,14 @@ def read_table(
     names = [one.name for one in metrics]
     outline = Outline.of(names, view.outline(names))
     rows = view.numbered(sorted(outline.chosen(objectives, limits)))
-    trials = list(map(_record, rows))
-    reported = {row.sequence_id for row in rows if row.intermediate_results}
+    reported = _reported(view, rows, step, {name: name for name in names})
+    trials = [_record(row, reported[row.sequence_id]) for row in rows]
     families, outcomes = None, None
     if view.repeats() > 1:
         outcomes = Outline.of(names, view.outline(names, of_families=True))
         chosen = sorted(outcomes.chosen(objectives, limits))
-        families = list(map(_record, view.families(chosen)))
-    return ExperimentTable.of(
+        families = [_family_record(row, reported) for row in view.families(chosen)]
+    table = ExperimentTable.of(
         summary.name or summary.id,
         objectives,
         trials,
@@ -67,14 +80,14 @@ def read_table(
         outline=outline,
         families=families,
         outcomes=outcomes,
-        curves=_curves(view, [one for one in trials if one.number in reported], objectives[0], curves),
-        curve_count=(view.database.row("SELECT count(*) FROM trials WHERE next_sequence > 0") or (0,))[0],
         spans=_spans(view, outline, outline.new_bests_by_end(objectives[0], limits)) if attempts else (),
         schedules=view.schedules(chosen_numbers(trials, objectives[0], _SCHEDULES)) if schedules else (),
         limits=limits,
         experiment_id=summary.id,
         now=time.time() if summary.is_running else None,
+        step=step,
     )
+    return _with_curves(view, table, table.metric(metric), curves)
 
 
 def read_importance(view: ExperimentView, objective: str | None) -> Importance:
@@ -82,10 +95,58 @@ def read_importance(view: ExperimentView, objective: str | None) -> Importance:
 
     Raise `StoreError` if the experiment cannot be read, and `KeyError` for an unknown objective.
     """
-    return importance(read_table(view, curves=0), objective)
+    return importance(read_learnable(view, objective), objective)
 
 
-def _record(row: TrialRow) -> TrialRecord:
+def read_learnable(view: ExperimentView, metric: str | None = None) -> ExperimentTable:
+    """Return the table that `importance` needs: with curves only if early-stopped trials are compared by them.
+
+    Raise what `read_table` does.
+    """
+    table = read_table(view, metric=metric, curves=0)
+    if all(trial.status != "EARLY_STOPPED" for trial in table.trials):
+        return table
+    return _with_curves(view, table, table.metric(metric), _CURVES)
+
+
+def _reported(
+    view: ExperimentView, rows: Sequence[TrialRow], step: int | None, names: dict[str, str]
+) -> dict[int, dict[str, float]]:
+    """Return the numbers of the last results of each trial, or of one step; `names` takes in those that are new."""
+    main = view.main_objective()
+    latest = view.latest([row.sequence_id for row in rows if row.intermediate_results], step)
+    found = dict[int, dict[str, float]]()
+    for row in rows:
+        final = {} if step is not None or row.final is None else numbers_in(row.final, main)
+        report = {**latest.get(row.sequence_id, {}), **final}
+        for name in report:
+            if len(names) < _MOST_METRICS:
+                names.setdefault(name, name)
+        # One text for a name in all trials: a copy in each would take more room than the numbers.
+        found[row.sequence_id] = {
+            names[name]: value for name, value in report.items() if name in names and math.isfinite(value)
+        }
+    return found
+
+
+def _family_record(row: FamilyRow, reported: Mapping[int, Mapping[str, float]]) -> TrialRecord:
+    """Return a family for figures: what its repeats have reported are means, too."""
+    repeats = [reported[number] for number in row.repeats.trials if number in reported]
+    return replace(_record(row, _means(repeats)), repeats=row.repeats.count)
+
+
+def _means(reports: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each number over the trials that report it.
+
+    >>> _means([{"loss": 1.0, "ms": 4.0}, {"loss": 2.0}])
+    {'loss': 1.5, 'ms': 4.0}
+    """
+    names = dict.fromkeys(name for report in reports for name in report)
+    columns = {name: [report[name] for report in reports if name in report] for name in names}
+    return {name: math.fsum(column) / len(column) for name, column in columns.items()}
+
+
+def _record(row: TrialRow, reported: Mapping[str, float]) -> TrialRecord:
     """Return a trial for figures, which have no place for NaN and infinities."""
     values: dict[str, float | None] = plain(row.values)
     return TrialRecord(
@@ -93,7 +154,7 @@ def _record(row: TrialRow) -> TrialRecord:
         status=row.status,
         parameters=plain(row.parameters) if isinstance(row.parameters, Mapping) else {},
         values={name: value for name, value in values.items() if value is not None},
-        last=plain(row.last),
+        reported=reported,
         start_time=plain(row.start_time),
         end_time=plain(row.end_time),
         seconds=plain(row.duration),
@@ -101,15 +162,19 @@ def _record(row: TrialRow) -> TrialRecord:
         reason=row.reason,
         trial_id=row.trial_id,
         source=row.parameter_source or "algorithm",
+        reports=row.intermediate_results,
     )
 
 
-def _curves(
-    view: ExperimentView, trials: Sequence[TrialRecord], objective: Objective, most: int
-) -> list[Curve]:
-    numbers = chosen_numbers(trials, objective, most) if most and trials else []
-    curves = view.curves(numbers, objective.name, _POINTS) if numbers else []
-    return [
+def _with_curves(
+    view: ExperimentView, table: ExperimentTable, metric: Objective, most: int
+) -> ExperimentTable:
+    """Return the table with the curves of at most so many trials: the best ones, and others evenly over time."""
+    goal = table.objectives[0] if metric.direction is None else metric
+    reporting = [trial for trial in table.trials if trial.reports]
+    numbers = chosen_numbers(reporting, goal, most) if most and reporting else []
+    curves = view.curves(numbers, metric.name, _POINTS) if numbers else []
+    drawn = [
         Curve(
             curve.sequence_id,
             curve.sequences,
@@ -117,6 +182,8 @@ def _curves(
         )
         for curve in curves
     ]
+    (count,) = view.database.row("SELECT count(*) FROM trials WHERE next_sequence > 0") or (0,)
+    return table.with_curves(drawn, metric.name, count)
 
 
 def _spans(view: ExperimentView, outline: Outline, apart: set[int]) -> list[Span]:

@@ -149,13 +149,13 @@ def _cut_off_note(view: ExperimentView, summary: Summary) -> str:
 def _notes_on_the_search(view: ExperimentView, summary: Summary, config: Config) -> list[str]:
     if not _FEWEST <= summary.counts.get("SUCCEEDED", 0) <= _MOST:
         return []  # without an import of numpy
-    from .experiment_table import read_table
+    from .experiment_table import read_learnable
     from .figures import health_notes
 
     # Where the search starts from what users know, its first trials are not random.
     starts_at_random = not config.get("priors") and not config.get("warmStart")
     learns = starts_at_random and _tuner_of(config) not in _MODEL_FREE
-    return health_notes(read_table(view, curves=0), learns=learns, fewest=_FEWEST)
+    return health_notes(read_learnable(view), learns=learns, fewest=_FEWEST)
 
 
 def _tuner_of(config: Config) -> str:

@@ -1,12 +1,14 @@
 """The figures of an experiment, drawn as methods: before, while and after it runs, and from its folder alone."""
 
 import shutil
+import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pitchpipe import Experiment, ExperimentResult
+from pitchpipe import Experiment, ExperimentResult, report_intermediate_result
 from pitchpipe.store.store import StoreError
 
 SPACE = {
@@ -51,6 +53,48 @@ def test_figures_have_what_the_experiment_found(result: ExperimentResult) -> Non
 def test_unknown_parameter_is_answered_with_those_there_are(result: ExperimentResult) -> None:
     with pytest.raises(KeyError, match=r"no parameter 'z': \['x', 'y'\]"):
         result.plot_slice(parameters=["z"])
+
+
+@pytest.fixture(scope="module")
+def reporting(tmp_path_factory: pytest.TempPathFactory) -> ExperimentResult:
+    """Return a search whose trials report a loss beside their result; the assessor stops most of them."""
+    more: dict[str, Any] = {
+        "tuner": {"name": "Random"},
+        "max_trial_number": 8,
+        "seed": 1,
+        "trial_concurrency": 1,
+    }
+    more["assessor"] = {"name": "Threshold", "class_args": {"lower": 0.6, "start_step": 2}}
+    directory = tmp_path_factory.mktemp("reporting")
+    return Experiment(reported, SPACE, platform="local", directory=directory, **more).run()
+
+
+def reported(parameters: dict[str, Any]) -> float:
+    """Report until the assessor stops the trial, or three times if it does not."""
+    value = line(parameters)
+    for step in range(3) if value >= 0.6 else count():
+        report_intermediate_result({"default": value, "loss": {"train": 9.0 - min(step, 2)}})
+        time.sleep(0.01)
+    return value
+
+
+def test_stopped_trials_and_other_metrics_are_drawn(reporting: ExperimentResult) -> None:
+    stopped = sum(row["status"] == "EARLY_STOPPED" for row in reporting.trials)
+    assert 0 < stopped < 8
+    points = {trace.name: len(trace.x) for trace in reporting.plot_history().data if trace.mode == "markers"}
+    assert points == {"succeeded": 8 - stopped, "stopped early": stopped}
+    ended = reporting.plot_slice("loss.train", ["x"], stopped=False)
+    assert (len(ended.data[0].y), set(ended.data[0].y)) == (8 - stopped, {7.0})
+    assert set(reporting.plot_slice("loss.train", ["x"], step=0).data[0].y) == {9.0}
+    assert reporting.plot_curves("loss.train").layout.yaxis.title.text == "loss.train"
+    assert reporting.plot_contour().layout.title.text.startswith("Contour: ")
+    assert reporting.plot_parallel("loss.train").data[0].dimensions[-1].label == "loss.train"
+    assert "8 trials" in str(reporting.plot_importance().layout.annotations)
+    for draw in (reporting.plot_history, reporting.plot_curves, reporting.plot_importance):
+        with pytest.raises(KeyError, match=r"no metric 'acc': \['default', 'loss.train'\]"):
+            draw("acc")
+    with pytest.raises(ValueError, match="step has to be at least 0"):
+        reporting.plot_history(step=-1)
 
 
 def test_experiment_has_figures_before_it_runs(tmp_path: Path) -> None:

@@ -141,12 +141,11 @@ class McpTools:
 
         `importance` says how much each parameter matters, `why_not` in it why this is unknown.
         """
-        from ...server import read_table
-        from ...server.figures import importance
+        from ...server import read_importance
 
         status = self._verb("status", experiment)
         with ExperimentView(ExperimentFolder(Path(status["folder"]))) as view:
-            matters = importance(read_table(view, curves=0))
+            matters = read_importance(view, None)
         return {**status, "importance": json.loads(to_json(matters))}
 
     def list_trials(

@@ -281,6 +281,7 @@ class Importance(BaseModel):
     trials: int
     method: str
     why_not: str
+    stopped: int = Field(description="How many of the `trials` were stopped early.")
 
 
 class Result(_fields_of(ReportedResult)):

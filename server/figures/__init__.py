@@ -13,10 +13,12 @@ from .figure_parts import base_figure, nothing, ranged, short, value_axis, value
 from .importances import Importance, importance, plot_importance
 from .learning_curves import plot_curves
 from .outline import MOST_TRIALS, Outline, Span, best_so_far, downsampled, joined
-from .parameter_figures import objectives_in_order, plot_contour, plot_parallel, plot_slice
+from .parallel_coordinates import looks_on_an_axis, metrics_in_order, plot_parallel
+from .parameter_figures import contour_axes, plot_contour, plot_slice
 from .result_figures import plot_edf, plot_history, plot_pareto
 from .schedule_figure import plot_schedule
 from .search_notes import health_notes
+from .shown import Shown, shown_of
 from .tables import Curve, ExperimentTable, Objective, TrialRecord, chosen_numbers
 from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, template_layout, theme_of
 from .timeline import plot_timeline
@@ -32,12 +34,14 @@ __all__ = [
     "Importance",
     "Objective",
     "Outline",
+    "Shown",
     "Span",
     "ThemeName",
     "TrialRecord",
     "base_figure",
     "best_so_far",
     "chosen_numbers",
+    "contour_axes",
     "dimensions_of",
     "downsampled",
     "drawable",
@@ -48,9 +52,10 @@ __all__ = [
     "inferred",
     "joined",
     "label",
+    "looks_on_an_axis",
+    "metrics_in_order",
     "nothing",
     "number_or_none",
-    "objectives_in_order",
     "plot_contour",
     "plot_curves",
     "plot_edf",
@@ -63,6 +68,7 @@ __all__ = [
     "plot_timeline",
     "ranged",
     "short",
+    "shown_of",
     "template",
     "template_layout",
     "theme_of",

@@ -92,10 +92,11 @@ def _run(
         status=status,
         parameters=point,
         values={"loss": float(loss), "seconds": seconds} if status == "SUCCEEDED" else {},
-        last=None if status == "SUCCEEDED" else float(curve[shown - 1]),
+        reported={"loss": float(loss if status == "SUCCEEDED" else curve[shown - 1])},
         start_time=start,
         end_time=start + seconds * shown / _STEPS,
         reason=reason.get(status, ""),
         trial_id=f"T{number:04}",
+        reports=shown,
     )
     return record, Curve(number, np.arange(float(shown)), curve[:shown])

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol import Objective
-from ...telling import escaped, is_bare, number_text, status_text, visible
+from ...telling import counted, escaped, is_bare, number_text, status_text, visible
 from .dimensions import Dimension, Numbers, Points
 from .tables import ExperimentTable, TrialRecord
-from .theme import Look, ThemeName, template
+from .theme import VIOLATES, Look, ThemeName, template
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -32,6 +32,7 @@ _CROWD = 1000
 _JITTER = 0.5
 _HOVER_TRIALS = 3000  # of more trials, only number and result are shown: texts would be megabytes
 _HOVER_LINES = 16
+_HOVER_METRICS = 6  # beside the objectives and what is limited
 _BRIEF_HOVER = "<b>trial %{customdata}</b><br>%{y:.6~g}<extra></extra>"
 
 
@@ -48,8 +49,8 @@ class Axis(Ticks):
     type: str
     title: NotRequired[Mapping[str, str]]
     range: NotRequired[Sequence[float]]
-    dtick: NotRequired[float]
-    exponentformat: NotRequired[str]
+    dtick: NotRequired[float | str]
+    tickformat: NotRequired[str]
     zeroline: NotRequired[bool]
 
 
@@ -166,19 +167,26 @@ def value_axis(
     the others would disappear lie outside the axis, except those on the `front`: its title says how many there are, and
     a double click shows them. With `show_all` none lies outside.
     """
-    name = short(value_name(objective))
-    better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
-    title = {"text": f"{name} ({better})"}
     if (is_wide(values) if log is None else log) and values.size and values.min() > 0:
         decades = float(np.log10(values.max()) - np.log10(values.min()))
-        return {"title": title, **_log_kind(decades)}
+        return {"title": {"text": value_title(objective)}, **_log_kind(decades)}
     kept = values if show_all else np.append(within_reach(values, objective.direction), front)
     ends = (float(kept.min()), float(kept.max())) if kept.size else (-math.inf, math.inf)
     outside = int(((values < ends[0]) | (values > ends[1])).sum())
-    if not outside:
-        return {"title": title, "type": "linear"}
-    title = {"text": f"{name} ({better}; {outside:,} outside)"}
-    return {"title": title, "type": "linear", "range": list(ends)}
+    axis = Axis(type="linear", title={"text": value_title(objective, outside)})
+    return {**axis, "range": list(ends)} if outside else axis
+
+
+def value_title(objective: Objective, outside: int = 0) -> str:
+    """Return the name of a metric, which way is better, if any, and how many values are outside.
+
+    >>> value_title(Objective(name="loss"), 2), value_title(Objective(name="epochs", direction=None))
+    ('loss (lower is better; 2 outside)', 'epochs')
+    """
+    words = {"minimize": "lower is better", "maximize": "higher is better", None: ""}
+    facts = "; ".join(filter(None, (words[objective.direction], f"{outside:,} outside" if outside else "")))
+    name = short(value_name(objective))
+    return f"{name} ({facts})" if facts else name
 
 
 def ranged(axis: Axis, values: Numbers, below: float, above: float = 0.05) -> Axis:
@@ -199,6 +207,8 @@ def ranged(axis: Axis, values: Numbers, below: float, above: float = 0.05) -> Ax
 def within_reach(values: Numbers, direction: str | None) -> Numbers:
     """Return the values except those that are worse than the middle half by more than ten times its width.
 
+    Without a direction, both sides are worse.
+
     >>> within_reach(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 400.0]), "minimize").max()
     np.float64(5.0)
     """
@@ -208,7 +218,9 @@ def within_reach(values: Numbers, direction: str | None) -> Numbers:
     reach = _REACH * (third - first)
     if reach <= 0:
         return values
-    return values[values <= third + reach] if direction == "minimize" else values[values >= first - reach]
+    least = -math.inf if direction == "minimize" else first - reach
+    most = math.inf if direction == "maximize" else third + reach
+    return values[(values >= least) & (values <= most)]
 
 
 def axis_of(dimension: Dimension, ticks: int = 5) -> Axis:
@@ -239,10 +251,17 @@ def axis_of(dimension: Dimension, ticks: int = 5) -> Axis:
 
 
 def _log_kind(decades: float, ticks: int = 5) -> Axis:
-    """Return a logarithmic axis with about this many ticks at powers of ten."""
-    if decades < 2:
-        return {"type": "log", "exponentformat": "e"}
-    return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / ticks), 1)}
+    """Return a logarithmic axis with whole numbers at about this many ticks: powers of ten, or 1, 2 and 5 times these.
+
+    plotly's own labels leave out the power between two powers of ten: 2 for 20.
+
+    >>> _log_kind(3.0), _log_kind(1.5)["dtick"], "dtick" in _log_kind(0.5)
+    ({'type': 'log', 'tickformat': '.6~g', 'dtick': 1}, 'D2', False)
+    """
+    axis = Axis(type="log", tickformat=".6~g")
+    if decades < 1:
+        return axis  # its ticks are at equal distances
+    return {**axis, "dtick": "D2" if decades < max(2.0, ticks / 2) else max(math.ceil(decades / ticks), 1)}
 
 
 def points(look: Look, x: Any, y: Any, hover: HoverFields) -> go.Scatter | go.Scattergl:
@@ -324,7 +343,9 @@ class Hover:
         if len(trials) * panels > _HOVER_TRIALS:
             return cls(numbers, None)
         texts = np.empty(len(trials), dtype=object)
-        texts[:] = [_hover_text(trial, table.objectives, table.dimensions) for trial in trials]
+        metrics = [*dict.fromkeys([*table.objectives, *table.limits])]
+        metrics += [Objective(name=name, direction=None) for name in table.metrics[:_HOVER_METRICS]]
+        texts[:] = [_hover_text(trial, table, metrics) for trial in trials]
         return cls(numbers, texts)
 
     def at(self, where: Any = slice(None), more: Sequence[str] = ()) -> HoverFields:
@@ -337,14 +358,18 @@ class Hover:
         return {"customdata": self.numbers[where], "text": texts, "hovertemplate": "%{text}<extra></extra>"}
 
 
-def _hover_text(trial: TrialRecord, objectives: Sequence[Objective], dimensions: Sequence[Dimension]) -> str:
+def _hover_text(trial: TrialRecord, table: ExperimentTable, metrics: Sequence[Objective]) -> str:
     lines = [f"<b>trial {trial.number}</b>"]
-    for objective in objectives:
-        if (result := trial.values.get(objective.name)) is not None:
-            lines.append(f"{short(value_name(objective))}: <b>{written(float(result))}</b>")
+    if trial.repeats:
+        lines = [f"<b>family {trial.number}</b>, mean of {counted(trial.repeats, 'repeat')}"]
+    for metric in metrics:
+        if (result := table.value(trial, metric.name)) is not None:
+            lines.append(f"{short(value_name(metric))}: <b>{written(result)}</b>")
+    if table.violates(trial):
+        lines.append(VIOLATES.name)
     if trial.status != "SUCCEEDED":
         lines.append(short(": ".join(filter(None, (status_text(trial.status), trial.reason))), 80))
-    pairs = [(dimension.name, dimension.value(trial.parameters)) for dimension in dimensions]
+    pairs = [(dimension.name, dimension.value(trial.parameters)) for dimension in table.dimensions]
     given = [
         f"{short(name, _LONGEST_NAME)} = {short(written(value), _LONGEST_NAME)}"
         for name, value in pairs

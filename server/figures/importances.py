@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...numerics import grow_tree, main_effects, predicted
 from .dimensions import Dimension, Numbers
 from .figure_parts import base_figure, is_wide, labels, note, nothing, short, value_name, write
+from .shown import shown_of
 from .tables import ExperimentTable, Objective, TrialRecord
 from .theme import BLUE, GREY, ThemeName
 
@@ -23,7 +25,9 @@ _LEAF = 3  # trials in a leaf, at least; with many trials a hundredth: finer tre
 _RESAMPLES = 12
 _TREES = 5  # for each resample
 _SAMPLE = 1000  # the most trials that a tree is grown on, and that it then predicts
-_STOPPED = 90.0  # percentile of the finished results, from the best, that early-stopped trials are given
+_STOPPED = "EARLY_STOPPED"
+_WORST = 90.0  # percentile of the finished results, from the best, that stopped trials without any result are given
+_LAST_POWER = 300.0  # of ten, that a predicted result may have
 _ERRORS = {"thickness": 1.5, "width": 4, "color": GREY}
 _METHOD = "functional ANOVA of a forest of random trees"
 
@@ -34,7 +38,8 @@ class Importance:
 
     `low` and `high` are the 10th and the 90th percentile of a share when the trials are resampled (bootstrap);
     `interactions` is the share that only several parameters together explain. `fit` is the R² of the forest on trials
-    that a tree has not seen: 1 is perfect, at 0 the shares mean nothing. `why_not` says why there are no shares.
+    that a tree has not seen: 1 is perfect, at 0 the shares mean nothing. `why_not` says why there are no shares. Of the
+    `trials`, so many were `stopped` early.
     """
 
     names: tuple[str, ...] = ()
@@ -46,6 +51,7 @@ class Importance:
     trials: int = 0
     method: str = _METHOD
     why_not: str = ""
+    stopped: int = 0
 
     @property
     def confidence(self) -> str:
@@ -59,21 +65,24 @@ class Importance:
         return {"none": "the order is chance", "low": "the order may change"}.get(self.confidence, "")
 
 
-def importance(table: ExperimentTable, objective: str | None = None, *, seed: int = 0) -> Importance:
+def importance(
+    table: ExperimentTable, objective: str | None = None, *, stopped: bool = True, seed: int = 0
+) -> Importance:
     """Return how much each parameter matters for an objective over the whole search space; deterministic by `seed`.
 
     A forest of random trees is fitted to the results. In each tree, the variance of the mean over all other parameters
     is computed exactly (functional ANOVA; Hutter, Hoos, Leyton-Brown 2014). Where a nested parameter does not exist, it
     gets random values, so that it explains nothing there. Results over more than three orders of magnitude count by
-    their logarithm; outliers are clipped at three interquartile ranges. Early-stopped trials count as bad as the worst
-    tenth of the others, because leaving them out would hide what made them bad. Raise `KeyError` for an unknown
-    objective.
+    their logarithm; outliers are clipped at three interquartile ranges. Early-stopped trials count, unless `stopped` is
+    False, as leaving them out would hide what made them bad: with the result that they were heading for, by the curves
+    of the others, or, without any result, as bad as the worst tenth of the others. `objective` may be any metric that
+    trials report. Raise `KeyError` for an unknown one.
 
     >>> from pitchpipe.server.figures import example_table
     >>> importance(example_table(200)).names[0]
     'lr'
     """
-    trials, values = _with_stopped(table, table.objective(objective))
+    trials, values = _learned(table, table.metric(objective), stopped=stopped)
     points = [trial.parameters for trial in trials]
     dimensions = [one for one in table.dimensions if one.varies and _differs(one.units(points))]
     if len(trials) < _FEWEST:
@@ -84,17 +93,74 @@ def importance(table: ExperimentTable, objective: str | None = None, *, seed: in
         return Importance(trials=len(trials), why_not=what)
     units = np.stack([one.units(points) for one in dimensions], axis=1)
     forest = _forest(units, _tamed(values), dimensions, np.random.default_rng(seed))
-    return _summary(forest, [one.name for one in dimensions], len(trials))
+    found = _summary(forest, [one.name for one in dimensions], len(trials))
+    return replace(found, stopped=sum(trial.status == _STOPPED for trial in trials))
 
 
-def _with_stopped(table: ExperimentTable, objective: Objective) -> tuple[list[TrialRecord], Numbers]:
-    """Return the finished and the early-stopped trials, and their values."""
-    trials, values = table.finished(objective.name)
-    stopped = [trial for trial in table.configurations if trial.status == "EARLY_STOPPED"]
-    if not trials or not stopped:
+def _learned(table: ExperimentTable, goal: Objective, *, stopped: bool) -> tuple[list[TrialRecord], Numbers]:
+    """Return the finished and the early-stopped trials, and the values to learn from."""
+    shown = shown_of(table, goal, stopped=stopped)
+    trials, values = shown.trials, shown.values
+    if not stopped or table.step is not None:
         return trials, values
-    bad = np.percentile(values, _STOPPED if objective.direction == "minimize" else 100.0 - _STOPPED)
-    return trials + stopped, np.concatenate([values, np.full(len(stopped), bad)])
+    is_stopped = np.array([trial.status == _STOPPED for trial in trials], dtype=bool)
+    ended = values[~is_stopped]
+    if is_stopped.any():
+        counts = np.array([trial.reports for trial in trials])[is_stopped]
+        values = values.copy()
+        values[is_stopped] = _expected(table, goal, values, is_stopped, counts)
+    known = {trial.number for trial in trials}
+    silent = [one for one in table.configurations if one.status == _STOPPED and one.number not in known]
+    if not silent or not ended.size or goal.direction is None:
+        return trials, values
+    bad = np.percentile(ended, _WORST if goal.direction == "minimize" else 100.0 - _WORST)
+    return trials + silent, np.concatenate([values, np.full(len(silent), bad)])
+
+
+def _expected(
+    table: ExperimentTable,
+    goal: Objective,
+    values: Numbers,
+    is_stopped: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+) -> Numbers:
+    """Return what stopped trials would have reached, after so many results each, `counts`, shape (n,).
+
+    As the tuner `Auto` does: what a trial had reached, and the median changes of those that came further, from there to
+    the next number of results at which a trial was stopped, and so on, and from the last of these to the end. Changes
+    are factors where the values are over more than three orders of magnitude.
+    """
+    wide = is_wide(values)
+    stages = np.unique(counts)
+    reached = _at_stages(table, goal, stages, wide=wide)
+    ahead = np.zeros(len(stages) + 1)
+    for stage in range(len(stages) - 1, -1, -1):
+        changes = reached[:, stage + 1] - reached[:, stage]
+        changes = changes[np.isfinite(changes)]
+        ahead[stage] = ahead[stage + 1] + (np.median(changes) if changes.size else 0.0)
+    change = ahead[np.searchsorted(stages, counts)]
+    last = values[is_stopped]
+    return 10.0 ** np.clip(np.log10(last) + change, -_LAST_POWER, _LAST_POWER) if wide else last + change
+
+
+def _at_stages(table: ExperimentTable, goal: Objective, stages: NDArray[np.int64], *, wide: bool) -> Numbers:
+    """Return where the trials with curves were after so many results, and at their end, shape (m, stages + 1).
+
+    It is NaN where a trial did not come. Logarithms if `wide`.
+    """
+    ends = {trial.number: trial.value(goal.name) for trial in table.trials}
+    curves = table.curves if table.curve_metric == goal.name else ()
+    reached = np.full((len(curves), len(stages) + 1), np.nan)
+    for row, curve in zip(reached, curves, strict=True):
+        usable = np.isfinite(curve.values)
+        steps, values = np.asarray(curve.steps)[usable], np.asarray(curve.values)[usable]
+        came = stages <= steps[-1] + 1 if steps.size else np.zeros(len(stages), dtype=bool)
+        places = np.searchsorted(steps, stages - 1, side="right") - 1
+        row[:-1][came & (places >= 0)] = values[places[came & (places >= 0)]]
+        end = ends.get(curve.number)
+        row[-1] = math.nan if end is None else end
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(reached > 0, np.log10(reached), np.nan) if wide else reached
 
 
 def _differs(units: Numbers) -> bool:
@@ -187,14 +253,18 @@ def _summary(forest: _Forest, names: list[str], trials: int) -> Importance:
 
 
 def plot_importance(
-    table: ExperimentTable | Importance, objective: str | None = None, *, theme: ThemeName = "light"
+    table: ExperimentTable | Importance,
+    objective: str | None = None,
+    *,
+    stopped: bool = True,
+    theme: ThemeName = "light",
 ) -> go.Figure:
     """Draw how much of the variance each parameter explains, with the spread between resamples and the fit.
 
     A result of `importance` may be given in place of the table, which saves computing it again.
     """
-    name = value_name(table.objective(objective)) if isinstance(table, ExperimentTable) else ""
-    result = importance(table, objective) if isinstance(table, ExperimentTable) else table
+    name = value_name(table.metric(objective)) if isinstance(table, ExperimentTable) else ""
+    result = importance(table, objective, stopped=stopped) if isinstance(table, ExperimentTable) else table
     if result.why_not:
         return nothing(theme, _TITLE, result.why_not)
     figure = base_figure(theme, f"{_TITLE} for {short(name)}" if name not in ("", "result") else _TITLE)
@@ -207,10 +277,11 @@ def plot_importance(
     figure.update_layout(
         xaxis=share, yaxis={"type": "category"}, height=max(300, 170 + 26 * rows), bargap=0.35
     )
+    early = f", {result.stopped:,} of them stopped early" if result.stopped else ""
     note(
         figure,
         result.method,
-        f"{result.trials:,} trials; lines: 80 % of resamples",
+        f"{result.trials:,} trials{early}; lines: 80 % of resamples",
         f"confidence {result.confidence}: the forest explains",
         f"{result.fit:.0%} of the variance of unseen results",
     )

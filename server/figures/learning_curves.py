@@ -8,7 +8,7 @@ import numpy as np
 
 from .figure_parts import Hover, base_figure, note, nothing, ranged, value_axis
 from .outline import downsampled
-from .tables import Curve, ExperimentTable, TrialRecord, chosen_numbers, left_out
+from .tables import Curve, ExperimentTable, Objective, TrialRecord, chosen_numbers, left_out
 from .theme import BEST, BLUE, GREY, STATUS_LOOKS, Look, ThemeName
 
 if TYPE_CHECKING:
@@ -35,10 +35,11 @@ def plot_curves(
 ) -> go.Figure:
     """Draw the intermediate results by step: the best trial stands out from the top ten, and these from the others.
 
-    Curves of early-stopped trials are dotted. Results are those of the first objective. At most `max_curves` trials
-    (the best ones and others evenly over time) and 20,000 points in all are drawn; a note below the figure says what is
-    left out. `smoothing`, at least 0 and less than 1, is the weight of the earlier results in each value. `log` chooses
-    the scale, by default what suits the results; `show_all` also shows results that would flatten the others.
+    Curves of early-stopped trials are dotted. They are of the table's `curve_metric`; which trials are the best is a
+    matter of that metric if it is an objective, else of the first one. At most `max_curves` trials (the best ones and
+    others evenly over time) and 20,000 points in all are drawn; a note below the figure says what is left out.
+    `smoothing`, at least 0 and less than 1, is the weight of the earlier results in each value. `log` chooses the
+    scale, by default what suits the results; `show_all` also shows results that would flatten the others.
 
     >>> from pitchpipe.server.figures import example_table
     >>> names = [trace.name for trace in plot_curves(example_table()).data if trace.showlegend]
@@ -51,8 +52,8 @@ def plot_curves(
     curves = [one for one in table.curves if one.number in records and np.isfinite(one.values).any()]
     if not curves:
         return nothing(theme, _TITLE, "No trial has reported an intermediate result.")
-    objective = table.objectives[0]
-    chosen = set(chosen_numbers([records[curve.number] for curve in curves], objective, max_curves))
+    metric = table.metric(table.curve_metric)
+    chosen = set(chosen_numbers([records[curve.number] for curve in curves], _goal(table), max_curves))
     shown = [curve for curve in curves if curve.number in chosen]
     figure = base_figure(theme, _TITLE)
     traces = _traces(table, [_smooth(one, smoothing) for one in shown], records)
@@ -60,7 +61,7 @@ def plot_curves(
     drawn = np.concatenate([np.asarray(trace.y) for trace in traces])
     figure.update_layout(
         xaxis={"title": {"text": "intermediate result"}},
-        yaxis=ranged(value_axis(objective, drawn, log=log, show_all=show_all), drawn, 0.05),
+        yaxis=ranged(value_axis(metric, drawn, log=log, show_all=show_all), drawn, 0.05),
         hovermode="closest",
         height=420,
     )
@@ -68,9 +69,15 @@ def plot_curves(
     return figure
 
 
+def _goal(table: ExperimentTable) -> Objective:
+    """Return the objective that says which trials are the best."""
+    metric = table.metric(table.curve_metric)
+    return table.objectives[0] if metric.direction is None else metric
+
+
 def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, TrialRecord]) -> list[go.Scatter]:
     """Return a trace for each curve, the best one last, so that it lies on top."""
-    objective = table.objectives[0]
+    objective = _goal(table)
     limit = max(_MAX_POINTS // len(curves), 4)
     finished = [curve for curve in curves if records[curve.number].value(objective.name) is not None]
     finished.sort(key=lambda one: objective.sign * (records[one.number].value(objective.name) or 0.0))

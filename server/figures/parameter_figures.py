@@ -1,16 +1,15 @@
-"""Figures of results against parameters: one parameter (slices), two (contours), or all (parallel coordinates)."""
+"""Figures of results against parameters: one parameter (slices), or two (contours)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dimensions import Dimension, Numbers, Points, number_or_none
+from .dimensions import Dimension, Numbers, Points, existing_together
 from .figure_parts import (
     Hover,
     Ticks,
@@ -24,33 +23,38 @@ from .figure_parts import (
     panels,
     points,
     ranged,
-    short,
-    shortened,
     spread,
     value_axis,
-    value_name,
+    value_title,
+    within_reach,
     written,
 )
-from .tables import ExperimentTable, Objective, TrialRecord, chosen_numbers, left_out
-from .theme import STATUS_LOOKS, ThemeName
+from .importances import importance
+from .shown import Shown, shown_of
+from .tables import ExperimentTable, Objective, left_out
+from .theme import GREY, STATUS_LOOKS, VIOLATES, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_NO_RESULT, _NO_PARAMETER = "No trial has a finite result yet.", "No parameter varies."
-_SLICE, _CONTOUR, _PARALLEL = "Slices", "Contour", "Parallel coordinates"
+_NO_PARAMETER = "No parameter varies."
+_SLICE, _CONTOUR = "Slices", "Contour"
 _SLICE_COLUMNS = 4
 _SLICE_TICKS = 3
 _MOST_SLICES = 16
 _MOST_SLICE_TRIALS = 2000
 _CELLS = 48  # along each axis of a contour
+_MOST_POWERS = 12  # of ten, as labels of a colour bar
 _MOST_SURFACE_TRIALS = 2000
 _MOST_CONTOUR_MARKS = 400
 _NEAREST_WEIGHT = 0.05
-_MOST_LINES = 1000
-_TICKS = 5
-_TICK_GAP = 0.08  # of an axis, between the labels of two ticks
-_MOST_LETTERS = 110  # of all names, for which there is space side by side
+# A surface has every colour, and so have the backgrounds: marks are bright with a dark edge, or nearly transparent.
+_EDGE = {"width": 1.2, "color": "#30363d"}
+_MARK = {"color": "#f4f5f6", "size": 6, "line": _EDGE}
+_MARKS = {
+    STATUS_LOOKS["EARLY_STOPPED"]: {**_MARK, "color": "rgba(244, 245, 246, 0.25)"},
+    VIOLATES: {**_MARK, "symbol": "x"},
+}
 
 
 def plot_slice(
@@ -58,6 +62,7 @@ def plot_slice(
     objective: str | None = None,
     *,
     parameters: Sequence[str] | None = None,
+    stopped: bool = True,
     log: bool | None = None,
     show_all: bool = False,
     columns: int = _SLICE_COLUMNS,
@@ -65,104 +70,168 @@ def plot_slice(
 ) -> go.Figure:
     """Draw the result against each parameter, coloured by the trial's number: the later, the stronger.
 
-    A trial is left out of the panels of parameters it does not have. Without `parameters` at most 16 are drawn, in rows
-    of at most `columns`. `log` chooses the scale of the results, by default what suits them; `show_all` also shows
-    those that would flatten the others. Raises `KeyError` for an unknown objective or parameter.
+    `objective` may be any metric that trials report. Early-stopped trials are open circles at their last result, unless
+    `stopped` is False; those that violate a limit are crosses. A trial is left out of the panels of parameters it does
+    not have. Without `parameters` at most 16 are drawn, in rows of at most `columns`. `log` chooses the scale of the
+    results, by default what suits them; `show_all` also shows those that would flatten the others. Raises `KeyError`
+    for an unknown metric or parameter.
 
     >>> from pitchpipe.server.figures import example_table
     >>> figure = plot_slice(example_table(), parameters=["lr", "layers"])
-    >>> len(figure.data), figure.layout.xaxis2.title.text
-    (2, 'layers')
+    >>> figure.layout.xaxis2.title.text, [trace.name for trace in figure.data if trace.showlegend]
+    ('layers', ['succeeded', 'stopped early'])
     """
-    goal = table.objective(objective)
+    goal = table.metric(objective)
     every = table.chosen(parameters)
-    shown = every if parameters is not None else every[:_MOST_SLICES]
-    finished, results = table.finished(goal.name)
-    numbers = set(chosen_numbers(finished, goal, _MOST_SLICE_TRIALS))
-    trials = [trial for trial in finished if trial.number in numbers]
-    values = results[[trial.number in numbers for trial in finished]]
-    if not trials or not shown:
-        return nothing(theme, _SLICE, _NO_PARAMETER if trials else _NO_RESULT)
-    rows = math.ceil(len(shown) / columns)
-    columns = math.ceil(len(shown) / rows)  # as evenly as possible
+    drawn = every if parameters is not None else every[:_MOST_SLICES]
+    shown = shown_of(table, goal, stopped=stopped).at_most(_MOST_SLICE_TRIALS, goal)
+    if not shown.trials or not drawn:
+        return nothing(theme, _SLICE, _NO_PARAMETER if shown.trials else shown.nothing)
+    rows = math.ceil(len(drawn) / columns)
+    columns = math.ceil(len(drawn) / rows)  # as evenly as possible
     figure = panels(theme, _SLICE, rows, columns)
-    hover = Hover.of(table, trials, len(shown))
-    axis = ranged(value_axis(goal, values, log=log, show_all=show_all), values, 0.05)
-    for place, dimension in enumerate(shown):
+    hover = Hover.of(table, shown.trials, len(drawn))
+    axis = ranged(value_axis(goal, shown.values, log=log, show_all=show_all), shown.values, 0.05)
+    for place, dimension in enumerate(drawn):
         row, column = place // columns + 1, place % columns + 1
-        figure.add_trace(_slice(dimension, trials, values, hover), row=row, col=column)
+        for trace in _slices(dimension, shown, hover):
+            figure.add_trace(trace, row=row, col=column)
         figure.update_xaxes(axis_of(dimension, _SLICE_TICKS), row=row, col=column)
         shared = {} if place == 0 else {"matches": "y"}
         titled = axis if column == 1 else {**axis, "title": None, "showticklabels": False}
         figure.update_yaxes({**titled, **shared}, row=row, col=column)
     colors = {"reversescale": True, "colorbar": {"title": {"text": "trial"}, "tickformat": "d"}}
-    figure.update_layout(coloraxis=colors, showlegend=False, height=400 if rows == 1 else 120 + 250 * rows)
-    trial_count = len(table.outcomes.finished(goal.name))
-    notes = (left_out(len(shown), len(every), "parameters"), left_out(len(trials), trial_count))
-    note(figure, ", ".join(filter(None, notes)))
+    figure.add_traces(_legend(shown))
+    figure.update_layout(coloraxis=colors, height=400 if rows == 1 else 120 + 250 * rows)
+    count, *more = shown.notes
+    notes = (left_out(len(drawn), len(every), "parameters"), count)
+    note(figure, ", ".join(filter(None, notes)), *more)
     return figure
 
 
-def _slice(
-    dimension: Dimension, trials: Sequence[TrialRecord], values: Numbers, hover: Hover
-) -> go.Scatter | go.Scattergl:
-    numbers = np.array([trial.number for trial in trials])
-    places = spread(dimension, [trial.parameters for trial in trials], numbers)
-    has_it = np.isfinite(places)
-    trace = points(STATUS_LOOKS["SUCCEEDED"], places[has_it], values[has_it], hover.at(has_it))
-    marker = {"color": numbers[has_it], "coloraxis": "coloraxis", **crowded(len(numbers))}
-    return trace.update(marker=marker, name=short(dimension.name))
+def _slices(dimension: Dimension, shown: Shown, hover: Hover) -> Iterator[go.Scatter | go.Scattergl]:
+    """Yield the points of one panel, those of each look together."""
+    places = spread(dimension, [trial.parameters for trial in shown.trials], shown.numbers)
+    for look, mask in shown.groups.items():
+        has_it = mask & np.isfinite(places)
+        trace = points(look, places[has_it], shown.values[has_it], hover.at(has_it))
+        marker = {"color": shown.numbers[has_it], "coloraxis": "coloraxis", "symbol": look.symbol}
+        yield trace.update(
+            marker={**marker, **crowded(len(shown.trials))}, legendgroup=look.name, showlegend=False
+        )
+
+
+def _legend(shown: Shown) -> list[go.Scatter]:
+    """Return traces without points that name the looks, if there are several: the colours of points say when."""
+    import plotly.graph_objects as go
+
+    looks = list(shown.groups)
+    if len(looks) < 2:
+        return []
+    marker = {"color": GREY, "size": 7}
+    return [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=look.name,
+            legendgroup=look.name,
+            showlegend=True,
+            marker={**marker, "symbol": look.symbol},
+            hoverinfo="skip",
+        )
+        for look in looks
+    ]
 
 
 # ---------------------------------------------------------------------- contours
 
 
+def contour_axes(
+    table: ExperimentTable, objective: str | None = None, important: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Return the two parameters to start with; fewer if fewer vary.
+
+    They are the first two, the `important` ones before the others, that exist in the same trials; by default what
+    matters most for the objective comes first.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> contour_axes(example_table(), important=["dropout", "layers"])
+    ('dropout', 'layers')
+    """
+    varying = {dimension.name: dimension for dimension in table.dimensions if dimension.varies}
+    first = importance(table, objective).names if important is None else important
+    in_order = [varying[name] for name in dict.fromkeys([*first, *varying]) if name in varying]
+    return tuple(dimension.name for dimension in existing_together(in_order)) if in_order else ()
+
+
 def plot_contour(
-    table: ExperimentTable, x: str, y: str, objective: str | None = None, *, theme: ThemeName = "light"
+    table: ExperimentTable,
+    x: str | None = None,
+    y: str | None = None,
+    objective: str | None = None,
+    *,
+    stopped: bool = True,
+    show_all: bool = False,
+    theme: ThemeName = "light",
 ) -> go.Figure:
     """Draw the result over two parameters as a surface, and the trials on it.
+
+    Without `x` and `y` they are the two parameters that matter most. `objective` may be any metric that trials report.
+    Early-stopped trials count with their last result, unless `stopped` is False, and are faint; those that violate a
+    limit are crosses.
 
     The surface is the mean of the trials, weighted by a Gaussian of their distance (Nadaraya 1964, Watson 1964; the
     width is Scott's), whatever the other parameters are; it is blank where no trial is near. Options have no distance:
     each has the mean of its own trials. Results over more than three orders of magnitude are coloured by their
-    logarithm. Raises `KeyError` for an unknown name, `ValueError` if both parameters are the same.
+    logarithm; in others, those so bad that the differences between the rest would disappear have the colour of the
+    worst of the rest, unless `show_all` is set. Raises `KeyError` for an unknown name, `ValueError` if both parameters
+    are the same.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.type for trace in plot_contour(example_table(), "lr", "dropout").data]
-    ['contour', 'scatter']
+    ['contour', 'scatter', 'scatter']
     """
+    goal = table.metric(objective)
+    if x is None or y is None:
+        names = [name for name in contour_axes(table, objective) if name not in (x, y)]
+        if len(names) + (x is not None) + (y is not None) < 2:
+            return nothing(theme, _CONTOUR, "A contour needs two parameters that vary.")
+        x, y = (names.pop(0) if name is None else name for name in (x, y))
     if x == y:
         raise ValueError(f"a contour needs two parameters, not '{x}' twice")
-    goal, across, up = table.objective(objective), table.dimension(x), table.dimension(y)
-    finished, results = table.finished(goal.name)
-    parameters = [trial.parameters for trial in finished]
+    across, up = table.dimension(x), table.dimension(y)
+    every = shown_of(table, goal, stopped=stopped)
+    parameters = [trial.parameters for trial in every.trials]
     has_both = np.isfinite(across.positions(parameters)) & np.isfinite(up.positions(parameters))
     title = f"{_CONTOUR}: {' and '.join(labels([x, y]))}"
     if not has_both.any():
         return nothing(theme, title, "No trial with a finite result has both parameters.")
-    trials = [trial for trial, is_placed in zip(finished, has_both, strict=True) if is_placed]
+    shown = every.where(has_both)
     figure = base_figure(theme, title)
-    heights, ticks = _colors(results[has_both])
-    if len(trials) >= 3:
-        figure.add_trace(_surface(across, up, [trial.parameters for trial in trials], heights))
-    marked = set(chosen_numbers(trials, goal, _MOST_CONTOUR_MARKS))
-    _add_trials(figure, table, (across, up), [trial for trial in trials if trial.number in marked])
-    bar = {"title": {"text": short(value_name(goal))}, **ticks}
+    heights, ticks, outside = _colors(shown.values, goal, show_all=show_all)
+    if len(shown.trials) >= 3:
+        figure.add_trace(_surface(across, up, [trial.parameters for trial in shown.trials], heights))
+    _add_trials(figure, table, (across, up), shown.at_most(_MOST_CONTOUR_MARKS, goal))
+    bar = {"title": {"text": value_title(goal, outside)}, **ticks}
     colors = {"reversescale": goal.direction == "maximize", "colorbar": bar}
-    figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
+    figure.update_layout(coloraxis=colors, height=480, hovermode="closest")
     figure.update_xaxes({**axis_of(across), "showgrid": False})
     figure.update_yaxes({**axis_of(up), "showgrid": False})
-    note(figure, "smoothed mean of nearby trials;", "other parameters vary")
+    note(figure, "smoothed mean of nearby trials;", "other parameters vary", *shown.notes[1:])
     return figure
 
 
-def _colors(values: Numbers) -> tuple[Numbers, Ticks]:
-    """Return the numbers to colour, and the labels of the colour bar where those are logarithms."""
-    if not is_wide(values):
-        return values, {}
-    logs = np.log10(values)
-    powers = list(range(math.floor(logs.min()), math.ceil(logs.max()) + 1))
-    return logs, {"tickvals": powers, "ticktext": [f"1e{power}" for power in powers]}
+def _colors(values: Numbers, goal: Objective, *, show_all: bool) -> tuple[Numbers, Ticks, int]:
+    """Return the numbers to colour, the labels of the colour bar if they are logarithms, and how many are clipped."""
+    if is_wide(values):
+        logs = np.log10(values)
+        first, last = math.floor(logs.min()), math.ceil(logs.max())
+        powers = range(first, last + 1, math.ceil((last - first) / _MOST_POWERS))
+        return logs, {"tickvals": [*powers], "ticktext": [written(10.0**power) for power in powers]}, 0
+    kept = values if show_all else within_reach(values, goal.direction)
+    heights = np.clip(values, kept.min(), kept.max())
+    return heights, {}, int((heights != values).sum())
 
 
 def _surface(
@@ -217,188 +286,21 @@ def smoothed(
 
 
 def _add_trials(
-    figure: go.Figure, table: ExperimentTable, axes: tuple[Dimension, Dimension], trials: list[TrialRecord]
+    figure: go.Figure, table: ExperimentTable, axes: tuple[Dimension, Dimension], shown: Shown
 ) -> None:
-    """Add the trials, in a look that stands out from every colour of the surface and from both backgrounds."""
-    numbers = np.array([trial.number for trial in trials])
-    parameters = [trial.parameters for trial in trials]
-    figure.add_scatter(
-        x=spread(axes[0], parameters, numbers),
-        y=spread(axes[1], parameters, -numbers),
-        mode="markers",
-        marker={"color": "#f4f5f6", "size": 6, "line": {"width": 1.2, "color": "#30363d"}},
-        **Hover.of(table, trials).at(),
-    )
-
-
-# ---------------------------------------------------------------------- parallel coordinates
-
-
-def plot_parallel(
-    table: ExperimentTable,
-    objective: str | None = None,
-    *,
-    parameters: Sequence[str] | None = None,
-    max_lines: int = _MOST_LINES,
-    theme: ThemeName = "light",
-) -> go.Figure:
-    """Draw each trial that has a result as a line across its parameters, to the result; the colour is the result.
-
-    Parameters of nested choices have axes of their own; a trial without one passes below the axis, at `not chosen`.
-    Log-uniform ones have logarithmic axes. At most `max_lines` trials are drawn.
-    Raises `KeyError` for an unknown objective or parameter.
-
-    >>> from pitchpipe.server.figures import example_table
-    >>> figure = plot_parallel(example_table(), "loss", parameters=["lr", "optimizer.momentum"])
-    >>> [dimension.label for dimension in figure.data[0].dimensions]
-    ['lr', 'optimizer.momentum', 'seconds', 'loss']
-    """
-    goal = table.objective(objective)
-    shown = table.chosen(parameters)
-    finished, _ = table.finished(goal.name)
-    numbers = set(chosen_numbers(finished, goal, max_lines))
-    trials = [trial for trial in finished if trial.number in numbers]
-    if not trials or not shown:
-        return nothing(theme, _PARALLEL, _NO_PARAMETER if trials else _NO_RESULT)
-    parameters_of = [trial.parameters for trial in trials]
-    names = labels([dimension.name for dimension in shown], 24)
-    axes = [
-        _parameter_axis(dimension, parameters_of, name) for dimension, name in zip(shown, names, strict=True)
-    ]
-    axes += [
-        _result_axis(other, [trial.values.get(other.name) for trial in trials])
-        for other in objectives_in_order(table, goal)
-    ]
-    figure = base_figure(theme, _PARALLEL)
-    _add_lines(figure, axes, goal)
-    note(figure, left_out(len(trials), len(table.outcomes.finished(goal.name))))
-    return figure
-
-
-def objectives_in_order(table: ExperimentTable, objective: Objective) -> list[Objective]:
-    """Return the objectives in the order of their axes: the one that gives the colour last."""
-    return [other for other in table.objectives if other.name != objective.name] + [objective]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LineAxis:
-    """An axis of parallel coordinates: where each trial passes, the ends, and the ticks with their texts."""
-
-    name: str
-    places: Numbers
-    ends: tuple[float, float]
-    ticks: Sequence[float]
-    texts: Sequence[str]
-
-    def with_inactive(self) -> _LineAxis:
-        """Return the axis with a place below it for the trials that have no value there."""
-        low, high = self.ends
-        below = low - 0.15 * (high - low)
-        return replace(
-            self,
-            places=np.where(np.isnan(self.places), below, self.places),
-            ends=(below, high),
-            ticks=[below, *self.ticks],
-            texts=["not chosen", *self.texts],
+    """Add the trials, in looks that stand out from every colour of the surface and from both backgrounds."""
+    parameters = [trial.parameters for trial in shown.trials]
+    x = spread(axes[0], parameters, shown.numbers)
+    y = spread(axes[1], parameters, -shown.numbers)
+    hover, groups = Hover.of(table, shown.trials), shown.groups
+    for look, mask in groups.items():
+        marker: dict[str, Any] = _MARKS.get(look, _MARK)
+        figure.add_scatter(
+            x=x[mask],
+            y=y[mask],
+            mode="markers",
+            name=look.name,
+            showlegend=len(groups) > 1,
+            marker=marker,
+            **hover.at(mask),
         )
-
-
-def _add_lines(figure: go.Figure, axes: Sequence[_LineAxis], goal: Objective) -> None:
-    """Add the lines across the axes. The last axis, that of the goal, gives the colour."""
-    # Larger numbers are drawn on top, and those have to be the better results.
-    last, sign = axes[-1], -goal.sign
-    line = {"color": sign * last.places, "coloraxis": "coloraxis"}
-    dimensions = [
-        {
-            "label": axis.name,
-            "values": axis.places,
-            "range": axis.ends,
-            "tickvals": axis.ticks,
-            "ticktext": axis.texts,
-            "multiselect": False,
-        }
-        for axis in axes
-    ]
-    is_crowded = sum(len(axis.name) for axis in axes) > _MOST_LETTERS
-    angle = -20 if is_crowded else 0
-    figure.add_parcoords(dimensions=dimensions, line=line, labelangle=angle, labelside="top")
-    ticks = Ticks(tickvals=[sign * tick for tick in last.ticks], ticktext=last.texts)
-    figure.update_layout(
-        coloraxis={"reversescale": True, "colorbar": {"title": {"text": last.name}, **ticks}},
-        margin={"t": 130 if is_crowded else 90, "l": 70, "r": 70},
-        height=480,
-    )
-
-
-def _result_axis(objective: Objective, values: Sequence[float | None]) -> _LineAxis:
-    usable = [number_or_none(value) for value in values]
-    numbers = np.array([math.nan if value is None else value for value in usable], dtype=np.float64)
-    return _number_axis(short(value_name(objective)), numbers, log=is_wide(numbers[np.isfinite(numbers)]))
-
-
-def _parameter_axis(dimension: Dimension, parameters: Points, name: str) -> _LineAxis:
-    places = dimension.positions(parameters)
-    if dimension.categorical:
-        count = len(dimension.options)
-        texts = labels(dimension.options, 16, shortened)
-        axis = _LineAxis(
-            name=name, places=places, ends=(-0.3, count - 0.7), ticks=[*range(count)], texts=texts
-        )
-    else:
-        axis = _number_axis(name, places, dimension.bounds, log=dimension.log, integer=dimension.integer)
-    return axis.with_inactive() if dimension.conditions or np.isnan(places).any() else axis
-
-
-def _number_axis(
-    name: str,
-    values: Numbers,
-    bounds: tuple[float, float] | None = None,
-    *,
-    log: bool = False,
-    integer: bool = False,
-) -> _LineAxis:
-    """Return an axis of numbers; a logarithmic one has the logarithms as places and the numbers as texts."""
-    finite = values[np.isfinite(values)]
-    low, high = bounds or ((finite.min(), finite.max()) if finite.size else (0.0, 1.0))
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        low, high = (low / 2, high * 2) if log else (low - 0.5 - abs(low) / 10, high + 0.5 + abs(high) / 10)
-    ends = (math.log10(low), math.log10(high)) if log else (float(low), float(high))
-    ticks = _with_ends(_log_ticks(*ends) if log else _ticks(*ends, integer=integer), *ends)
-    texts = [written(10.0**tick if log else float(tick)) for tick in ticks]
-    return _LineAxis(
-        name=name, places=np.log10(values) if log else values, ends=ends, ticks=ticks, texts=texts
-    )
-
-
-def _ticks(low: float, high: float, *, integer: bool) -> list[float]:
-    """Return about five round numbers between two ends.
-
-    >>> _ticks(0.0, 1.0, integer=False), _ticks(1.0, 3.0, integer=True)
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [1.0, 2.0, 3.0])
-    """
-    rough = (high - low) / _TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
-    step = max(1.0, round(step)) if integer else step
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
-
-
-def _with_ends(ticks: Sequence[float], low: float, high: float) -> list[float]:
-    """Return ticks and the ends of their axis, without those whose labels would touch that of an end.
-
-    >>> _with_ends([0.0, 0.2, 0.4], -0.01, 0.5)
-    [-0.01, 0.2, 0.4, 0.5]
-    """
-    gap = _TICK_GAP * (high - low)
-    return [low, *(tick for tick in ticks if low + gap < tick < high - gap), high]
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    """Return powers of ten between two logarithms, or the ends and the middle where there are fewer than two."""
-    powers = list(range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1))
-    if len(powers) < 2:
-        return [low, (low + high) / 2, high]
-    every = math.ceil(len(powers) / (_TICKS + 1))
-    return [float(power) for power in powers[::every]]

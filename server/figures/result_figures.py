@@ -13,8 +13,9 @@ from ...numerics import front_of, knee_of
 from .dimensions import Numbers
 from .figure_parts import Hover, note, nothing, panels, points, ranged, short, value_axis, write
 from .outline import best_so_far, corners
+from .shown import Shown, shown_of
 from .tables import ExperimentTable, Objective
-from .theme import BEST, GREY, SERIES, STATUS_LOOKS, VERMILION, Look, ThemeName
+from .theme import BEST, GREY, SERIES, STATUS_LOOKS, VERMILION, VIOLATES, Look, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -23,13 +24,13 @@ _HISTORY, _EDF, _PARETO = "History", "Distribution of the results", "Pareto fron
 _ENDS_WITHOUT_RESULT: Mapping[str, Look] = {
     "EARLY_STOPPED": STATUS_LOOKS["EARLY_STOPPED"],
     "FAILED": STATUS_LOOKS["FAILED"],
-    "SUCCEEDED": Look("result not finite", VERMILION, "triangle-up-open"),
+    "SUCCEEDED": Look("no finite result", VERMILION, "triangle-up-open"),
 }
 _MOST_PAIRS = 6
 _PARETO_COLUMNS = 3  # each panel has a title of its own, which needs room
 _FRONT, _KNEE = "on the front", "knee"
 _PARETO_MARKERS = {
-    "violates a limit": {"color": GREY, "size": 6, "symbol": "x-thin-open"},
+    VIOLATES.name: {"color": VIOLATES.color, "size": 6, "symbol": VIOLATES.symbol},
     "dominated": {"color": GREY, "size": 6},
     _FRONT: {"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0},
     _KNEE: {"color": BEST, "size": 15, "symbol": "star", "opacity": 1.0},
@@ -40,51 +41,61 @@ def plot_history(
     table: ExperimentTable,
     objective: str | None = None,
     *,
+    stopped: bool = True,
     log: bool | None = None,
     show_all: bool = False,
     theme: ThemeName = "light",
 ) -> go.Figure:
     """Draw the result of each trial by its number, and the best so far; without `objective` one panel each.
 
-    Trials that failed, were stopped early or ended without a finite result are marks along the bottom. `log` chooses
-    the scale of the results, by default what suits them; `show_all` also shows those that would flatten the others.
-    Raises `KeyError` for an unknown objective.
+    `objective` may be any metric that trials report. Early-stopped trials are open circles at their last result, those
+    that violate a limit are crosses. Trials that failed or ended without a finite result are marks along the bottom,
+    and so are, without `stopped`, early-stopped ones. `log` chooses the scale of the results, by default what suits
+    them; `show_all` also shows those that would flatten the others. Raises `KeyError` for an unknown metric.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.name for trace in plot_history(example_table(), "loss").data]
-    ['succeeded', 'best so far', 'stopped early', 'failed']
+    ['succeeded', 'stopped early', 'best so far', 'failed']
     """
-    shown = table.objectives if objective is None else (table.objective(objective),)
-    if not any(trial.status in _ENDS_WITHOUT_RESULT for trial in table.trials):
-        return nothing(theme, _HISTORY, "No trial has ended yet.")
-    figure = panels(theme, _HISTORY, len(shown), 1, shared_x=True, marks=True)
-    for row, each in enumerate(shown, start=1):
-        marks = _marks(table, each)
-        traces = [(trace, False) for trace in _results(table, each)] + [(mark, True) for mark in marks]
+    chosen = table.objectives if objective is None else (table.metric(objective),)
+    every = [shown_of(table, each, stopped=stopped) for each in chosen]
+    has_ended = any(trial.status in _ENDS_WITHOUT_RESULT for trial in table.trials)
+    if not has_ended and not any(shown.trials for shown in every):
+        return nothing(theme, _HISTORY, "No trial has ended yet." if table.step is None else every[0].nothing)
+    figure = panels(theme, _HISTORY, len(chosen), 1, shared_x=True, marks=True)
+    named: set[str] = set()
+    for row, (each, shown) in enumerate(zip(chosen, every, strict=True), start=1):
+        marks = _marks(table, shown)
+        traces = [(trace, False) for trace in _results(table, each, shown)] + [(mark, True) for mark in marks]
         for trace, is_mark in traces:
-            trace.update(legendgroup=trace.name, showlegend=row == 1)
+            trace.update(legendgroup=trace.name, showlegend=trace.name not in named)
+            named.add(trace.name)
             figure.add_trace(trace, row=row, col=1, secondary_y=is_mark)
-        values = table.outcomes.results(each.name)
-        axis = value_axis(each, values, log=log, show_all=show_all)
-        axis = ranged(axis, values, 0.16 if marks else 0.05)
+        axis = value_axis(each, shown.every, log=log, show_all=show_all)
+        axis = ranged(axis, shown.every, 0.16 if marks else 0.05)
         figure.update_yaxes(axis, row=row, col=1, secondary_y=False)
-    if not any(len(table.finished(each.name)[0]) for each in shown):
-        write(figure, "No trial has a finite result.", 0.5, 0.5)
-    note(figure, table.left_out)
-    figure.update_xaxes(title_text="trial", tickformat=",d", row=len(shown), col=1)
-    return figure.update_layout(height=420 if len(shown) == 1 else 120 + 240 * len(shown))
+    if not any(shown.trials for shown in every):
+        write(figure, "No trial has a finite result." if table.step is None else every[0].nothing, 0.5, 0.5)
+    notes = dict.fromkeys(line for shown in every for line in shown.notes[1:])
+    note(figure, table.left_out, *notes)
+    figure.update_xaxes(title_text="trial", tickformat=",d", row=len(chosen), col=1)
+    return figure.update_layout(height=420 if len(chosen) == 1 else 120 + 240 * len(chosen))
 
 
-def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
-    """Draw the results as points, and the best so far as a line."""
+def _results(table: ExperimentTable, goal: Objective, shown: Shown) -> list[Any]:
+    """Draw the results as points, each kind of trial in its look, and the best so far as a line."""
     import plotly.graph_objects as go
 
-    trials, values = table.finished(objective.name)
-    if not trials:
-        return []
-    numbers = np.array([trial.number for trial in trials])
-    x, y = corners(*table.outcomes.best_line(objective, table.limits))
-    best = go.Scatter(
+    hover = Hover.of(table, shown.trials)
+    traces = [
+        points(look, shown.numbers[mask], shown.values[mask], hover.at(mask))
+        for look, mask in shown.groups.items()
+    ]
+    numbers, best = _best_line(table, goal, shown)
+    if not len(numbers):
+        return traces
+    x, y = corners(numbers, best)
+    line = go.Scatter(
         x=x,
         y=y,
         mode="lines",
@@ -92,14 +103,26 @@ def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
         line={"shape": "hv", "width": 2.5, "color": BEST},
         hovertemplate="best so far: %{y:.6~g}<extra></extra>",
     )
-    return [points(STATUS_LOOKS["SUCCEEDED"], numbers, values, Hover.of(table, trials).at()), best]
+    return [*traces, line]
 
 
-def _marks(table: ExperimentTable, objective: Objective) -> list[Any]:
+def _best_line(table: ExperimentTable, goal: Objective, shown: Shown) -> tuple[NDArray[np.int64], Numbers]:
+    """Return the numbers of the trials that may be the best, and the best up to each; none without a direction."""
+    if goal.direction is None:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    if table.step is None:
+        return table.outcomes.best_line(goal, table.limits)
+    keeps = np.array([look is not VIOLATES for look in shown.looks], dtype=bool)
+    return shown.numbers[keeps], best_so_far(shown.values[keeps], goal.direction)
+
+
+def _marks(table: ExperimentTable, shown: Shown) -> list[Any]:
     """Mark the trials that ended without a result along the bottom, each kind of end at its own height."""
+    placed = {trial.number for trial in shown.trials}
+    ended = [one for one in table.configurations if table.step is None and one.number not in placed]
     marks = []
     for height, (status, look) in enumerate(_ENDS_WITHOUT_RESULT.items()):
-        lost = [one for one in table.trials if one.status == status and one.value(objective.name) is None]
+        lost = [one for one in ended if one.status == status]
         if lost:
             heights = np.full(len(lost), 0.02 + 0.03 * height)
             marks.append(points(look, [trial.number for trial in lost], heights, Hover.of(table, lost).at()))
@@ -280,7 +303,7 @@ def _groups(losses: Numbers, feasible: NDArray[np.bool_]) -> dict[str, NDArray[n
     places = np.arange(len(losses))
     on_front, is_knee = np.isin(places, list(front)), places == knee_of(front)
     return {
-        "violates a limit": ~feasible,
+        VIOLATES.name: ~feasible,
         "dominated": feasible & ~on_front,
         _FRONT: on_front & ~is_knee,
         _KNEE: is_knee,

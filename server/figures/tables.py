@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -23,15 +23,17 @@ class TrialRecord:
     """A trial as figures see it; times are seconds since the epoch.
 
     `parameters` are those of the tuner, with nested choices. `values` has the final result of each objective that has
-    one; `last` is the last intermediate result of a trial without a final one. `source` says where the parameters come
-    from: the `algorithm`, the user or the configuration.
+    one. `reported` has every number of its last results, by name: those of the last intermediate one and, over these,
+    of the final one; in a table of one step, those of that intermediate result. `reports` is the number of its
+    intermediate results. `source` says where the parameters come from: the `algorithm`, the user or the configuration.
+    A family has the means of that many `repeats`.
     """
 
     number: int
     status: str
     parameters: Mapping[str, Json]
     values: Mapping[str, float] = field(default_factory=dict)
-    last: float | None = None
+    reported: Mapping[str, float] = field(default_factory=dict)
     start_time: float | None = None
     end_time: float | None = None
     seconds: float | None = None  # for which all its attempts ran, without pauses
@@ -39,6 +41,8 @@ class TrialRecord:
     reason: str = ""
     trial_id: str = ""
     source: str = "algorithm"
+    reports: int = 0
+    repeats: int = 0
 
     def value(self, objective: str) -> float | None:
         """Return the final result of an objective if the trial succeeded and it is a finite number."""
@@ -61,10 +65,13 @@ class ExperimentTable:
     `configurations` are the trials, or the families of repeats, each like a trial with the means of its repeats. A
     table has at most about 5,000 of either; `outline` has all trials, and `outcomes` all configurations.
 
-    `curves` may belong to some trials only; `curve_count` is how many trials have one. `spans` are the attempts of all
-    trials; with more than 5,000 trials, attempts that follow each other are joined. `schedules` are those of the trials
-    of a population. `limits` are the limits of metrics. `now` is where attempts end that still run, in seconds since
-    the epoch.
+    `curves` may belong to some trials only; they are of the `curve_metric`, and `curve_count` is how many trials have
+    one. `metrics` are the names of what trials report beside the objectives and what is limited. With a `step`, the
+    values of the trials are those of intermediate result number `step`, from 0, however they ended.
+
+    `spans` are the attempts of all trials; with more than 5,000 trials, attempts that follow each other are joined.
+    `schedules` are those of the trials of a population. `limits` are the limits of metrics. `now` is where attempts end
+    that still run, in seconds since the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
     >>> table = ExperimentTable.of("demo", [Objective()], trials)
@@ -81,10 +88,13 @@ class ExperimentTable:
     outcomes: Outline
     curves: tuple[Curve, ...] = ()
     curve_count: int = 0
+    curve_metric: str = ""
     spans: tuple[Span, ...] = ()
     schedules: tuple[Schedule, ...] = ()
     now: float | None = None
     limits: tuple[Objective, ...] = ()
+    metrics: tuple[str, ...] = ()
+    step: int | None = None
     experiment_id: str = ""
 
     @classmethod
@@ -104,12 +114,14 @@ class ExperimentTable:
         schedules: Sequence[Schedule] = (),
         now: float | None = None,
         limits: Sequence[Objective] = (),
+        step: int | None = None,
         experiment_id: str = "",
     ) -> ExperimentTable:
         """Return a table whose dimensions cover the trials; without `dimensions` they are inferred from the trials.
 
         `trials` are all trials, and `spans` their attempts except the last of each. If the `outline` of all trials is
         given, `trials` may be some of them, and `spans` are all attempts. The same holds for `outcomes` and `families`.
+        The `curves` are those of the first objective; `with_curves` takes others.
         """
         goals = tuple(objectives) or (Objective(),)
         if outline is None:
@@ -122,7 +134,8 @@ class ExperimentTable:
             outcomes, families = _chosen(families, goals, limits)
         points = [trial.parameters for trial in trials]
         axes = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
-        return cls(
+        reported = {name for trial in trials for name in trial.reported}
+        table = cls(
             name=name,
             experiment_id=experiment_id,
             objectives=goals,
@@ -131,13 +144,41 @@ class ExperimentTable:
             configurations=tuple(trials if families is None else families),
             outline=outline,
             outcomes=outcomes or outline,
-            curves=tuple(Curve(one.number, one.steps, drawable(one.values)) for one in curves),
-            curve_count=len(curves) if curve_count is None else curve_count,
             spans=tuple(spans),
             schedules=tuple(schedules),
             now=now,
             limits=tuple(limits),
+            metrics=tuple(sorted(reported.difference(metrics_of(goals, limits)))),
+            step=step,
         )
+        return table.with_curves(curves, goals[0].name, curve_count)
+
+    def with_curves(self, curves: Sequence[Curve], metric: str, count: int | None = None) -> ExperimentTable:
+        """Return the table with the curves of a metric; `count` is how many trials have one, by default these."""
+        return replace(
+            self,
+            curves=tuple(Curve(one.number, one.steps, drawable(one.values)) for one in curves),
+            curve_count=len(curves) if count is None else count,
+            curve_metric=metric,
+        )
+
+    def value(self, trial: TrialRecord, metric: str) -> float | None:
+        """Return what a trial has reached in a metric, if that is a finite number.
+
+        That is its final result, or its last one if it was stopped early; of other trials nothing counts. In a table of
+        a step it is the result there, of any trial.
+        """
+        if self.step is None and trial.status == "SUCCEEDED":
+            return number_or_none(trial.values.get(metric, trial.reported.get(metric)))
+        is_shown = self.step is not None or trial.status == "EARLY_STOPPED"
+        return number_or_none(trial.reported.get(metric)) if is_shown else None
+
+    def violates(self, trial: TrialRecord) -> bool:
+        """Return whether what a trial has reached is known to violate a limit."""
+        if self.step is None and trial.status == "SUCCEEDED":
+            return not self.keeps_limits(trial)
+        values = [(one, self.value(trial, one.name)) for one in self.limits]
+        return any(value is not None and one.violation(value) > 0 for one, value in values)
 
     def keeps_limits(self, trial: TrialRecord) -> bool:
         """Return whether a trial that succeeded keeps the limits, so that it can be the best."""
@@ -147,6 +188,16 @@ class ExperimentTable:
     def objective(self, name: str | None = None) -> Objective:
         """Return an objective by its name, or the first; raise `KeyError` with the known names."""
         return self.objectives[0] if name is None else _named(name, self.objectives, "objective")
+
+    def metric(self, name: str | None = None) -> Objective:
+        """Return the first objective, or another one, or any other metric that trials report, by its name.
+
+        The other metrics have no direction. Raise `KeyError` with the known names.
+        """
+        limited = [one for one in self.limits if one.direction is None]
+        others = [Objective(name=other, direction=None) for other in self.metrics]
+        known = [*self.objectives, *limited, *others]
+        return self.objectives[0] if name is None else _named(name, known, "metric")
 
     def dimension(self, name: str) -> Dimension:
         """Return a dimension by its name; raise `KeyError` with the known names."""
@@ -217,14 +268,22 @@ def chosen_numbers(trials: Sequence[TrialRecord], objective: Objective, limit: i
     >>> chosen_numbers(trials, Objective(), 10)
     [0, 12, 24, 36, 49, 61, 73, 85, 98, 99]
     """
-    if len(trials) <= limit:
-        return sorted(trial.number for trial in trials)
-    ranked = sorted(
-        (objective.sign * value, trial.number)
-        for trial in trials
-        if (value := trial.value(objective.name)) is not None
-    )
-    best = {number for _, number in ranked[: max(limit // 10, 1)]}
-    others = sorted(trial.number for trial in trials if trial.number not in best)
-    places = np.linspace(0, len(others) - 1, limit - len(best)).astype(int)
-    return sorted(best | {others[place] for place in places})
+    in_order = sorted(trials, key=lambda trial: trial.number)
+    values = [trial.value(objective.name) for trial in in_order]
+    losses = objective.sign * np.array(values, dtype=np.float64)
+    return [in_order[place].number for place in chosen_places(losses, limit)]
+
+
+def chosen_places(losses: Numbers, limit: int) -> list[int]:
+    """Return at most `limit` places of losses, shape (n,), in order: those of the best tenth, and others evenly.
+
+    >>> chosen_places(np.array([5.0, 4.0, np.nan, 1.0, 2.0]), 3)
+    [0, 3, 4]
+    """
+    if len(losses) <= limit:
+        return list(range(len(losses)))
+    known = int(np.isfinite(losses).sum())
+    best = np.argsort(losses, kind="stable")[: min(max(limit // 10, 1), known)]
+    others = np.setdiff1d(np.arange(len(losses)), best)
+    places = others[np.linspace(0, len(others) - 1, limit - len(best)).astype(int)]
+    return sorted({*best.tolist(), *places.tolist()})

@@ -83,6 +83,8 @@ STATUS_LOOKS: dict[str, Look] = {
     "SYS_CANCELED": Look(STATUS_WORDS["SYS_CANCELED"], PURPLE, "cross-open"),
 }
 
+VIOLATES = Look("violates a limit", GREY, "x-thin-open")
+
 
 def theme_of(name: ThemeName) -> Theme:
     """Return a theme by its name; raise `ValueError` for an unknown one.

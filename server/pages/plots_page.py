@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from nicegui import html, ui
 
 from ...protocol import counted
 from ...store import StoreError
-from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, spelled_field
+from ...protocol import counted
+from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery
 from ...telling import escaped, visible
 from .. import figures
 from ..experiment_table import read_table
 from ..experiments import Experiments
-from ..figures import Dimension, ExperimentTable, existing_together, objectives_in_order
+from ..figures import ExperimentTable, contour_axes
 from .actions import show_refusal
+from .brushing import brushed
 from .elements import scripted
 from .figure_view import FigureView
 from .frame import Where, experiment_frame
@@ -39,6 +39,8 @@ _SCALES: Mapping[str, bool | None] = {"automatic": None, "linear": False, "logar
 _PATIENCE = 60.0
 # Pixels across which four panels of a figure fit side by side.
 _WIDE = 900
+# Figures that need the curves of the chosen metric.
+_OF_CURVES = ("curves", "importance", "contour")
 
 
 async def plots_page(experiments: Experiments, experiment_id: str, choice: Choice) -> None:
@@ -80,6 +82,7 @@ class _Plots:
         self._where = where
         self._choice = choice
         self._table: ExperimentTable | None = None
+        self._read_for: tuple[str | None, int | None] = None, None  # the metric of the curves, and the step
         self._others: list[ExperimentTable] = []
         self._due = time.monotonic()
         self.is_stale = False
@@ -103,6 +106,7 @@ class _Plots:
         await self.read()
         if self._table is not None:
             self._choice = self._choice.known_in(self._table)
+        await self._choose_axes()
         self._show_controls()
         is_narrow = await ui.run_javascript("innerWidth", timeout=_PATIENCE) < _WIDE
         self._choice.columns = 1 if is_narrow else 4
@@ -110,7 +114,10 @@ class _Plots:
 
     async def read(self) -> None:
         """Read the experiment, and those it is compared with."""
-        self._table = await asyncio.to_thread(read_table, self._view, attempts=True, schedules=True)
+        self._read_for = metric, step = self._to_read()
+        self._table = await asyncio.to_thread(
+            read_table, self._view, attempts=True, metric=metric, step=step, schedules=True
+        )
         names = [name for name in self._choice.others if name != self._view.experiment_id]
         self._others = []
         for name in names:
@@ -120,12 +127,41 @@ class _Plots:
             except (LookupError, StoreError) as error:
                 show_refusal(str(error))
 
+    def _to_read(self) -> tuple[str | None, int | None]:
+        """Return the metric whose curves the figure needs, and the step at which it takes the trials."""
+        metric, _ = self._read_for
+        if self._table is not None and self._choice.figure in _OF_CURVES:
+            metric = self._choice.known_in(self._table).objective
+            metric = None if metric == self._table.objectives[0].name else metric  # which is the usual one
+        return metric, self._choice.step if self._choice.takes("stopped") else None
+
+    async def _choose_axes(self) -> None:
+        """Begin a contour with the two parameters that matter most."""
+        table, choice = self._table, self._choice
+        if table is None or choice.figure != "contour" or (choice.x and choice.y):
+            return
+        names = await asyncio.to_thread(contour_axes, table, choice.objective)
+        others = dict.fromkeys([*names, *(dimension.name for dimension in table.dimensions)])
+        free = [name for name in others if name not in (choice.x, choice.y)]
+        choice.x = choice.x or next(iter(free[:1]), "")
+        choice.y = choice.y or next((name for name in free if name != choice.x), "")
+
     async def tick(self) -> None:
         """Redraw after a change, but not all the time."""
         if self.is_stale and time.monotonic() >= self._due:
             self.is_stale = False
+            before = self._offered()
             await self.read()
+            if self._offered() != before:
+                self._show_controls()
             await self.draw()
+
+    def _offered(self) -> object:
+        """Return what is there to choose from, which may grow while the experiment runs."""
+        table = self._table
+        if table is None:
+            return None
+        return _metrics_of(table), table.curve_count > 0, "EARLY_STOPPED" in table.outline.statuses
 
     async def draw(self) -> None:
         """Draw the chosen figure in a thread."""
@@ -133,6 +169,8 @@ class _Plots:
             return
         began = time.monotonic()
         self._drawing.set_visibility(True)
+        if self._read_for != self._to_read():
+            await self.read()
         choice = replace(self._choice)
         figure = await asyncio.to_thread(_draw, choice, self._table, self._others)
         if choice == self._choice:  # the choice has not changed meanwhile
@@ -144,6 +182,7 @@ class _Plots:
 
     async def _change_figure(self, event: Any) -> None:
         self._choice.figure = event.value
+        await self._choose_axes()
         self._remember()
         self._show_controls()
         await self.draw()
@@ -155,17 +194,23 @@ class _Plots:
         """Say how many trials are within the brushed ranges, and link to them in the table."""
         if self._table is None:
             return
-        where = brushed(self._table, ranges, self._choice.objective, self._choice.parameters or None)
+        choice = self._choice
+        found = brushed(
+            self._table, ranges, choice.objective, choice.parameters or None, stopped=choice.stopped
+        )
         self._brush.clear()
-        if not where:
+        if all(range_ is None for range_ in ranges):
             return
-        query = TrialQuery(conditions=Condition.parse_all(where), statuses=("SUCCEEDED",), limit=0)
+        conditions = Condition.parse_all(found.where) if found.where else ()
+        query = TrialQuery(conditions=conditions, statuses=found.statuses, limit=0)
         total = (await asyncio.to_thread(self._view.trials, query)).total
-        address = self._where.path("trials", where=where, status="SUCCEEDED")
+        asked = {"where": found.where, "status": ",".join(found.statuses)}
+        address = self._where.path("trials", **{name: value for name, value in asked.items() if value})
         with self._brush:
             html.strong(counted(total, "trial"))
             html.a("Show them in the table", href=address)
-            html.code(escaped(where)).classes("pp-dim")
+            if found.where:
+                html.code(escaped(found.where)).classes("pp-dim")
 
     def _show_controls(self) -> None:
         """Show the options of the figure."""
@@ -176,14 +221,16 @@ class _Plots:
             return
         names = [dimension.name for dimension in table.dimensions]
         goals = [objective.name for objective in table.objectives]
+        metrics = _metrics_of(table)
         with self._controls:
-            if len(goals) > 1 and self._choice.takes("objective"):
+            if len(metrics) > 1 and self._choice.takes("metric"):
                 self._choice.objective = self._choice.objective or goals[0]
+                self._select("objective", "Metric", metrics)
+            if len(goals) > 1 and self._choice.takes("objective"):
+                if self._choice.objective not in goals:
+                    self._choice.objective = goals[0]
                 self._select("objective", "Objective", goals)
             if self._choice.takes("x") and len(names) > 1:
-                first, second = existing_together(table.dimensions)
-                self._choice.x = self._choice.x or first.name
-                self._choice.y = self._choice.y or second.name
                 self._select("x", "Across", names)
                 self._select("y", "Up", names)
             if self._choice.takes("parameters"):
@@ -192,9 +239,12 @@ class _Plots:
                 self._select("scale", "Scale of the results", list(_SCALES))
             if self._choice.takes("smoothing"):
                 self._select("smoothing", "Smoothing", list(_SMOOTHINGS))
+            if self._choice.takes("stopped") and table.curve_count:
+                self._step_field()
+            if self._choice.takes("stopped") and "EARLY_STOPPED" in table.outline.statuses:
+                self._checkbox("stopped", "Early-stopped trials")
             if self._choice.takes("show_all"):
-                box = ui.checkbox("Show all, however bad", value=self._choice.show_all)
-                box.on_value_change(lambda event: self._choose("show_all", bool(event.value)))
+                self._checkbox("show_all", "Show all, however bad")
             if self._choice.takes("others"):
                 names = [view.experiment_id for view in self._experiments.views()]
                 others = [name for name in names if name != self._view.experiment_id]
@@ -209,6 +259,20 @@ class _Plots:
             control.props("use-chips clearable")
         control.style("min-width: 11rem").on_value_change(lambda event: self._choose(field, event.value))
 
+    def _checkbox(self, field: str, label: str) -> None:
+        box = ui.checkbox(label, value=getattr(self._choice, field))
+        box.on_value_change(lambda event: self._choose(field, bool(event.value)))
+
+    def _step_field(self) -> None:
+        """Show a field for the number of the intermediate result at which all trials are drawn."""
+
+        async def choose(event: Any) -> None:
+            await self._choose("step", None if event.value is None else max(int(event.value), 0))
+
+        field = ui.number("At intermediate result", value=self._choice.step, min=0, precision=0, step=1)
+        field.props('outlined dense clearable debounce=500 stack-label placeholder="the last"')
+        field.style("width: 11rem").on_value_change(choose)
+
     async def _choose(self, field: str, value: Any) -> None:
         if isinstance(value, list):
             value = tuple(value)[:_MOST_COMPARED]
@@ -220,16 +284,17 @@ class _Plots:
 
 
 _MOST_COMPARED = 8
+_LONGEST_STEP = 15  # digits
 _SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
 
 # The title of each figure, and the options that it uses.
 _FIGURES: Mapping[str, tuple[str, Sequence[str]]] = {
-    "history": ("History", ("objective", "log", "show_all")),
-    "curves": ("Intermediate results", ("smoothing", "log", "show_all")),
-    "parallel": ("Parallel coordinates", ("objective", "parameters")),
-    "importance": ("Importance", ("objective",)),
-    "slice": ("Slice", ("objective", "parameters", "log", "show_all", "columns")),
-    "contour": ("Contour", ("objective", "x", "y")),
+    "history": ("History", ("metric", "stopped", "log", "show_all")),
+    "curves": ("Intermediate results", ("metric", "smoothing", "log", "show_all")),
+    "parallel": ("Parallel coordinates", ("metric", "parameters", "stopped")),
+    "importance": ("Importance", ("metric", "stopped")),
+    "slice": ("Slice", ("metric", "parameters", "stopped", "log", "show_all", "columns")),
+    "contour": ("Contour", ("metric", "x", "y", "stopped", "show_all")),
     "timeline": ("Timeline", ()),
     "schedule": ("Schedules", ("parameters",)),
     "pareto": ("Pareto front", ("show_all", "columns")),
@@ -239,7 +304,10 @@ _FIGURES: Mapping[str, tuple[str, Sequence[str]]] = {
 
 @dataclass(slots=True, kw_only=True)
 class Choice:
-    """The figure and its options; options that this figure does not use are kept for the others."""
+    """The figure and its options; options that this figure does not use are kept for the others.
+
+    The `objective` may be another metric that trials report, for the figures that take a `metric`.
+    """
 
     figure: str
     objective: str | None = None
@@ -250,6 +318,8 @@ class Choice:
     scale: str = "automatic"
     show_all: bool = False
     smoothing: float = 0.0
+    stopped: bool = True
+    step: int | None = None
     columns: int = 4
 
     @classmethod
@@ -260,7 +330,7 @@ class Choice:
         ('lr', 'units')
         """
         figure = asked.get("figure", "")
-        smoothing = asked.get("smoothing", "")
+        smoothing, step = asked.get("smoothing", ""), asked.get("step", "")
         return cls(
             figure=figure if figure in _FIGURES else "history",
             objective=asked.get("objective") or None,
@@ -271,6 +341,8 @@ class Choice:
             scale={"true": "logarithmic", "false": "linear"}.get(asked.get("log", ""), "automatic"),
             show_all=asked.get("show_all") == "true",
             smoothing=float(smoothing) if smoothing in map(str, _SMOOTHINGS) else 0.0,
+            stopped=asked.get("stopped") != "false",
+            step=int(step) if step.isascii() and step.isdecimal() and len(step) <= _LONGEST_STEP else None,
         )
 
     def query(self) -> dict[str, str]:
@@ -285,15 +357,16 @@ class Choice:
             "log": {"logarithmic": "true", "linear": "false"}.get(self.scale, ""),
             "show_all": "true" if self.show_all else "",
             "smoothing": str(self.smoothing) if self.smoothing else "",
+            "stopped": "" if self.stopped else "false",
+            "step": "" if self.step is None else str(self.step),
         }
 
     def known_in(self, table: ExperimentTable) -> Choice:
         """Return the choices without names that the experiment does not have."""
         names = [dimension.name for dimension in table.dimensions]
-        goals = [objective.name for objective in table.objectives]
         return replace(
             self,
-            objective=self.objective if self.objective in goals else None,
+            objective=self.objective if self.objective in _metrics_of(table) else None,
             parameters=tuple(name for name in self.parameters if name in names),
             x=self.x if self.x in names else "",
             y=self.y if self.y in names else "",
@@ -302,6 +375,12 @@ class Choice:
     def takes(self, name: str) -> bool:
         """Return whether the figure uses the option of this name."""
         return name in _FIGURES[self.figure][1]
+
+
+def _metrics_of(table: ExperimentTable) -> list[str]:
+    """Return the names of all that trials report: what is optimised, what is limited, and the rest."""
+    named = dict.fromkeys(one.name for one in [*table.objectives, *table.limits])
+    return [*named, *table.metrics]
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -317,9 +396,11 @@ def _draw(choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTab
     if choice.figure == "contour":
         return _contour(choice, table)
     if choice.figure == "edf":
-        return figures.plot_edf([table, *others], choice.objective)
+        goals = [objective.name for objective in table.objectives]
+        return figures.plot_edf([table, *others], choice.objective if choice.objective in goals else None)
+    of_metric = (choice.objective,) if choice.takes("metric") and choice.figure != "curves" else ()
     given = {
-        "objective": choice.objective,
+        "stopped": choice.stopped,
         "parameters": choice.parameters or None,
         "log": _SCALES[choice.scale],
         "show_all": choice.show_all,
@@ -327,73 +408,12 @@ def _draw(choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTab
         "columns": choice.columns,
     }
     options = {name: value for name, value in given.items() if choice.takes(name)}
-    return getattr(figures, f"plot_{choice.figure}")(table, **options)
+    return getattr(figures, f"plot_{choice.figure}")(table, *of_metric, **options)
 
 
 def _contour(choice: Choice, table: ExperimentTable) -> go.Figure:
     if not choice.x or choice.x == choice.y:
         return figures.nothing("light", "Contour", "Choose two different parameters.")
-    return figures.plot_contour(table, choice.x, choice.y, choice.objective)
-
-
-_LAST_POWER = 308.0  # of ten among floats
-
-
-def brushed(
-    table: ExperimentTable,
-    ranges: Sequence[Sequence[float] | None],
-    objective: str | None = None,
-    parameters: Sequence[str] | None = None,
-) -> str:
-    """Return the condition for the trials within the ranges brushed on parallel coordinates, as the table takes it.
-
-    There is a range, or None, for each axis of `plot_parallel`. A trial without a brushed parameter does not match.
-
-    >>> from pitchpipe.server.figures import example_table
-    >>> brushed(example_table(), [(-3.0, -2.0), None, None], "loss", ["lr"])
-    'parameters.lr >= 0.001 and parameters.lr <= 0.01'
-    """
-    chosen = table.chosen(parameters)
-    conditions: list[str] = []
-    for dimension, range_ in zip(chosen, ranges, strict=False):
-        if range_ is not None and dimension.categorical:
-            conditions += _of_options(dimension, range_, table)
-        elif range_ is not None:
-            conditions += _of_numbers(dimension, range_)
-    objectives = objectives_in_order(table, table.objective(objective))
-    for goal, range_ in zip(objectives, ranges[len(chosen) :], strict=False):
-        if range_ is not None:
-            conditions += _between(f"value.{goal.name}", *range_)
-    return " and ".join(conditions)
-
-
-def _between(field: str, low: float, high: float) -> list[str]:
-    field = spelled_field(field)
-    return [f"{field} >= {low:.6g}", f"{field} <= {high:.6g}"]
-
-
-def _of_numbers(dimension: Dimension, range_: Sequence[float]) -> list[str]:
-    low, high = (10.0 ** min(end, _LAST_POWER) if dimension.log else end for end in range_)
-    return _between(dimension.field, low, high)
-
-
-def _of_options(dimension: Dimension, range_: Sequence[float], table: ExperimentTable) -> Iterator[str]:
-    """Yield a condition for the only option in the range, or one for each outside; and that there is a value."""
-    low, high = range_
-    field = spelled_field(dimension.field)
-    inside = [option for place, option in enumerate(dimension.options) if low <= place <= high]
-    if len(inside) == 1:
-        yield f"{field} = {_raw(dimension, inside[0], table)}"
-        return
-    outside = [option for option in dimension.options if option not in inside]
-    yield from (f"{field} != {_raw(dimension, option, table)}" for option in outside)
-    if dimension.conditions and outside and "null" not in dimension.options:
-        yield f"{field} != null"  # != alone finds the trials that do not have it
-
-
-def _raw(dimension: Dimension, option: str, table: ExperimentTable) -> str:
-    """Return an option as JSON, as the trials have it; its label if no trial has it."""
-    for trial in table.trials:
-        if dimension.value(trial.parameters) == option:
-            return json.dumps(reduce(getitem, dimension.path, trial.parameters))
-    return json.dumps(option)
+    return figures.plot_contour(
+        table, choice.x, choice.y, choice.objective, stopped=choice.stopped, show_all=choice.show_all
+    )

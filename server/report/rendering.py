@@ -182,13 +182,14 @@ def _drawing(name: str, table: ExperimentTable, options: Mapping[str, _Options])
 
 
 def _contour(table: ExperimentTable, important: Sequence[str]) -> Iterator[Drawing]:
-    """Draw the first two parameters, the `important` ones before the others, that exist in the same trials."""
-    varying = {dimension.name: dimension for dimension in table.dimensions if dimension.varies}
-    in_order = [varying[name] for name in dict.fromkeys([*important, *varying]) if name in varying]
-    if len(in_order) >= 2:
-        names = [dimension.name for dimension in figures.existing_together(in_order)]
+    """Draw the two parameters that matter most."""
+    names = figures.contour_axes(table, important=important)
+    if len(names) == 2:
         caption = f"The result over {names[0]} and {names[1]}, smoothed between the trials."
-        yield Drawing("contour", "Contour", caption, {_USUAL: figures.plot_contour(table, *names)})
+        usual = figures.plot_contour(table, *names)
+        every = figures.plot_contour(table, *names, show_all=True)
+        views = {_USUAL: usual, "All results": every} if every != usual else {_USUAL: usual}
+        yield Drawing("contour", "Contour", caption, views)
 
 
 def _packed(text: str) -> str:

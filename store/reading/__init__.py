@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .exporting import csv_lines, detail_object, family_object, json_lines, trial_object
     from .failure_groups import FailureGroup, FailureRegion
     from .feed import FeedEvent
-    from .json_values import flat, plain, to_json
+    from .json_values import flat, numbers_in, plain, to_json
     from .log_files import FilePiece
     from .read_model import (
         ABSENT,

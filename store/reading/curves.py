@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from ...protocol import Json
 from ..errors import understood
 from .database import Database
-from .json_values import parsed
+from .json_values import numbers_in, parsed
 from .trial_query import Clause, QueryError, number_expression
 
 _MOST_RESULTS = 10_000
+_LATEST = 10  # results, of which one has a metric that is reported
 _MOST_LISTED = 500  # trials in one statement
 
 
@@ -151,6 +152,29 @@ def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int,
     )
     numbers = {sequence_id: _number(value) for sequence_id, value in rows}
     return {sequence_id: number for sequence_id, number in numbers.items() if number is not None}
+
+
+def read_latest(
+    db: Database, sequence_ids: Sequence[int], sequence: int | None = None
+) -> dict[int, dict[str, float]]:
+    """Return the numbers in the last intermediate results of each of these trials, by name; later ones count.
+
+    Scripts report some metrics now and then: the last ten results are read. With a `sequence` that result alone counts.
+    """
+    main, found = db.main_objective(), dict[int, dict[str, float]]()
+    which = f">= t.next_sequence - {_LATEST}" if sequence is None else "= ?"
+    bound = () if sequence is None else (min(sequence, 2**62),)
+    with understood(db.path, "metrics"):
+        for begin in range(0, len(sequence_ids), _MOST_LISTED):
+            for number, value in db.rows(
+                "SELECT t.sequence_id, m.value FROM trials t JOIN metrics m ON m.sequence_id = t.sequence_id"
+                f" AND m.kind = 'PERIODICAL' AND m.sequence {which} AND NOT m.superseded"
+                f" WHERE t.sequence_id IN ({_listed(sequence_ids[begin : begin + _MOST_LISTED])})"
+                " ORDER BY t.sequence_id, m.sequence, m.attempt",
+                bound,
+            ):
+                found.setdefault(number, {}).update(numbers_in(parsed(value), main))
+    return found
 
 
 def _statement(sequence_id: int, expression: Clause, total: int, points: int | None) -> Clause:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -80,6 +81,23 @@ def flat(value: object, name: str = "") -> dict[str, Json]:
         paths[next(one for one in spellings if one not in paths)] = path
     names = {path: prefix + name for name, path in paths.items()}
     return {names[path]: leaf for path, leaf in leaves.items()}
+
+
+def numbers_in(report: object, main: str = "default") -> dict[str, float]:
+    """Return the numbers in a result by name, nested ones with dots as in `flat`.
+
+    A bare number is the `main` objective, which is also called `default`; true is 1. What no float can hold is left
+    out.
+
+    >>> numbers_in({"default": 0.5, "loss": {"train": 1, "note": "low"}}, "accuracy")
+    {'accuracy': 0.5, 'loss.train': 1.0}
+    """
+    found = dict[str, float]()
+    for name, value in flat(report if isinstance(report, Mapping) else {main: report}).items():
+        if isinstance(value, bool | int | float):
+            with contextlib.suppress(OverflowError):
+                found.setdefault(main if name == "default" else name, float(value))
+    return found
 
 
 def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

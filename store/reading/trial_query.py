@@ -297,15 +297,30 @@ def limits_exceeded(objectives: Sequence[Objective]) -> Clause:
 def number_expression(column: str, name: str, main: str = "default") -> Clause:
     """Return the SQL expression for the number of one metric in reported JSON text, with its values.
 
-    A bare number is the `main` objective, which is also called `default`; true is 1. What is not a finite number is
-    NULL.
+    A dotted name may be one key or a path of nested ones. A bare number is the `main` objective, which is also called
+    `default`; true is 1. What is not a finite number is NULL.
     """
     bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL)"
     name = main if name == "default" else name
-    inside, bound = _inner(column, [name])
-    is_number = f"{column} LIKE '{{%' AND json_type({inside}) IN ('integer', 'real', 'true', 'false')"
-    number = f"CASE {bare if name == main else ''} WHEN {is_number} THEN json_extract({inside}) END"
-    return f"nullif(nullif({number}, 9e999), -9e999)", [*bound, *bound]
+    whens, values = [bare] if name == main else [], list[Any]()
+    for path in _paths(name):
+        inside, bound = _inner(column, path)
+        is_number = f"{column} LIKE '{{%' AND json_type({inside}) IN ('integer', 'real', 'true', 'false')"
+        whens.append(f"WHEN {is_number} THEN json_extract({inside})")
+        values += [*bound, *bound]
+    return f"nullif(nullif(CASE {' '.join(whens)} END, 9e999), -9e999)", values
+
+
+def _paths(name: str) -> list[list[str]]:
+    """Return what a dotted name may mean: one key, or a path of nested ones.
+
+    >>> _paths("loss.train"), _paths("loss")
+    ([['loss.train'], ['loss', 'train']], [['loss']])
+    """
+    paths = [[name]]
+    for separator in sorted({"." * ("." in name), *re.findall("/+", name)} - {""}):
+        paths.append(re.split(f"(?<!/){re.escape(separator)}(?!/)", name))
+    return paths
 
 
 def _inner(column: str, names: Sequence[str]) -> Clause:
@@ -344,9 +359,7 @@ def _inside(head: str, name: str) -> Clause:
     A boolean is a blob, so that true is neither 1 nor the text.
     """
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
-    paths = [[name]]
-    for separator in sorted({"." * ("." in name), *re.findall("/+", name)} - {""}):
-        paths.append(re.split(f"(?<!/){re.escape(separator)}(?!/)", name))
+    paths = _paths(name)
     if head == "parameters":  # a nested choice is written by its name
         paths = [deeper for path in paths for deeper in ([*path, "_name"], path)]
     found, values = [], list[Any]()

@@ -29,6 +29,7 @@ from .curves import (
     NewResults,
     read_curve,
     read_curves,
+    read_latest,
     read_new_results,
     read_reports,
     read_results,
@@ -331,6 +332,10 @@ class ExperimentView:
     ) -> list[Curve]:
         """Return one metric of many trials, by their numbers, thinned out to about `points` results each."""
         return read_curves(self.database, sequence_ids, metric, points)
+
+    def latest(self, sequence_ids: Sequence[int], sequence: int | None = None) -> dict[int, dict[str, float]]:
+        """Return the numbers that trials reported last, or with `sequence` in that result, by trial and name."""
+        return read_latest(self.database, sequence_ids, sequence)
 
     def step(self, sequence: int, metric: str = "default") -> dict[int, float]:
         """Return one metric of the intermediate results number `sequence`, by the number of the trial."""

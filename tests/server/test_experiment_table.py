@@ -10,11 +10,12 @@ import pytest
 
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.server import read_table
+from pitchpipe.server.experiment_table import read_importance, read_learnable
 from pitchpipe.server.figures import MOST_TRIALS, plot_history, plot_timeline
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView
 
-from ..stored import MadeExperiment, a_config, a_trial
+from ..stored import MadeExperiment, a_config, a_trial, results
 
 
 def values_of(count: int) -> list[float]:
@@ -88,3 +89,75 @@ def test_table_of_many_families_has_their_means(tmp_path: Path) -> None:
     assert table.outcomes.results("default") == pytest.approx(means)
     assert best.sequence_id == 2 * means.argmin()
     assert best.sequence_id in {one.number for one in table.configurations}
+
+
+def test_numbers_beside_the_objectives_are_metrics_of_the_table(tmp_path: Path) -> None:
+    odd = "a\"b' OR 1=1"
+    made = MadeExperiment(
+        tmp_path / "several", a_config(objectives=[{"name": "acc", "direction": "maximize"}])
+    )
+    ended = a_trial(0, value=0.9, final='{"acc": 0.9, "size": {"mb": 7}, "late": NaN}')
+    stopped, early = a_trial(1, "EARLY_STOPPED"), a_trial(2, "EARLY_STOPPED")
+    reports = [{"acc": n / 10, "loss": {"train": 1 - n / 10}, "late": 5.0, odd: n} for n in range(3)]
+    metrics = [*results(ended, reports), *results(stopped, reports[:2])]
+    made.commit(ended, stopped, early, metrics=metrics)
+    made.store.close()
+    with ExperimentView(made.folder) as view:
+        table, at_first = read_table(view, metric="loss.train"), read_table(view, step=0)
+        with pytest.raises(KeyError, match=r"no metric 'nope': \['acc', .*'loss.train', 'size.mb'\]"):
+            read_table(view, metric="nope")
+        with pytest.raises(KeyError, match="no metric 'nope'"):
+            read_importance(view, "nope")
+        with pytest.raises(ValueError, match="step has to be at least 0"):
+            read_table(view, step=-1)
+    assert table.metrics == (odd, "late", "loss.train", "size.mb")
+    assert [table.value(trial, "acc") for trial in table.trials] == [0.9, 0.1, None]
+    assert [table.value(trial, "loss.train") for trial in table.trials] == [0.8, 0.9, None]
+    assert [table.value(trial, "late") for trial in table.trials] == [None, 5.0, None]
+    assert [table.value(trial, odd) for trial in table.trials] == [2.0, 1.0, None]
+    assert [trial.reports for trial in table.trials] == [3, 2, 0]
+    assert (table.curve_metric, [list(one.values) for one in table.curves]) == (
+        "loss.train",
+        [[1.0, 0.9, 0.8], [1.0, 0.9]],
+    )
+    assert [at_first.value(trial, "acc") for trial in at_first.trials] == [0.0, 0.0, None]
+
+
+def test_names_of_metrics_are_limited(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "many", a_config())
+    trials = [a_trial(number, value=0.5) for number in range(2)]
+    reports = [results(trial, [{"default": 0.5, **{f"m{n}": 1.0 for n in range(500)}}]) for trial in trials]
+    made.commit(*trials, metrics=[row for report in reports for row in report])
+    made.store.close()
+    with ExperimentView(made.folder) as view:
+        table = read_table(view)
+    assert len(table.metrics) == 99
+    assert all(len(trial.reported) == 100 for trial in table.trials)
+
+
+def test_curves_are_read_for_importance_where_trials_were_stopped(tmp_path: Path) -> None:
+    counts = []
+    for status in ("SUCCEEDED", "EARLY_STOPPED"):
+        made = MadeExperiment(tmp_path / status, a_config())
+        trials = [a_trial(0, value=0.5), a_trial(1, status, value=0.4 if status == "SUCCEEDED" else None)]
+        made.commit(*trials, metrics=[row for trial in trials for row in results(trial, [0.9, 0.8])])
+        made.store.close()
+        with ExperimentView(made.folder) as view:
+            counts.append(len(read_learnable(view).curves))
+    assert counts == [0, 2]
+
+
+def test_family_has_the_means_of_what_its_repeats_reported(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "repeated", a_config(repeats={"count": 2}))
+    trials = [a_trial(number, value=float(number)) for number in range(2)]
+    metrics = [
+        row for trial in trials for row in results(trial, [{"default": 1.0, "loss": 2.0 + trial.sequence_id}])
+    ]
+    for number, trial in enumerate(trials):
+        trial.record = repeated(trials[0].record, 0, number)
+    trials[0].record = with_family_end(trials[0].record, "complete")
+    made.commit(*trials, metrics=metrics)
+    made.store.close()
+    with ExperimentView(made.folder) as view:
+        (family,) = read_table(view).configurations
+    assert (family.repeats, family.values, family.reported["loss"]) == (2, {"default": 0.5}, 2.5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.server import figures
 from pitchpipe.server.figures import Curve, ExperimentTable, Objective, TrialRecord, dimensions_of
-from pitchpipe.server.pages.plots_page import brushed
+from pitchpipe.server.pages.brushing import brushed
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     [5e-324, 2.3e-308, 1e-300, 1e-100, 1e100, 1e300, -1e300, 1e308, -1e308]
@@ -128,4 +128,6 @@ def test_figures_of_the_farthest_ranges(kind: str, numbers: list[float], is_log:
     for plot in (figures.plot_history, figures.plot_slice, figures.plot_parallel, figures.plot_importance):
         plot(table)
     figures.plot_contour(table, "x", "y")
-    assert brushed(table, [(-400.0, 400.0), None, None], None, ["x", "y"]).startswith("parameters.x >= ")
+    assert brushed(table, [(-400.0, 400.0), None, None], None, ["x", "y"]).where.startswith(
+        "parameters.x >= "
+    )

@@ -146,8 +146,10 @@ def test_figure_of_the_example_turns_dark_by_its_template_alone(plot: str) -> No
 def test_unknown_theme_objective_or_parameter_says_which_there_are() -> None:
     with pytest.raises(ValueError, match="no theme 'sepia': light or dark"):
         figures.plot_history(example_table(), theme="sepia")  # type: ignore[arg-type]
-    with pytest.raises(KeyError, match=r"no objective 'acc': \['loss', 'seconds'\]"):
+    with pytest.raises(KeyError, match=r"no metric 'acc': \['loss', 'seconds'\]"):
         figures.plot_history(example_table(), "acc")
+    with pytest.raises(KeyError, match=r"no objective 'acc': \['loss', 'seconds'\]"):
+        figures.plot_edf(example_table(), "acc")
     with pytest.raises(KeyError, match="no parameter 'z'"):
         figures.plot_contour(example_table(), "lr", "z")
     with pytest.raises(ValueError, match="two parameters"):
@@ -165,7 +167,7 @@ def test_history_draws_the_best_so_far_both_ways() -> None:
 def test_history_marks_what_has_no_place() -> None:
     trials = [trial(0), trial(1, "FAILED", values={}), trial(2, values={"default": math.inf})]
     names = [trace.name for trace in figures.plot_history(table(trials), "default").data]
-    assert names == ["succeeded", "best so far", "failed", "result not finite"]
+    assert names == ["succeeded", "best so far", "failed", "no finite result"]
 
 
 def test_history_is_logarithmic_when_results_lie_far_apart() -> None:
@@ -227,8 +229,12 @@ def test_overview_has_a_corner_where_the_best_changed() -> None:
 def test_trials_that_violate_a_limit_are_neither_best_nor_on_the_front() -> None:
     trials = [trial(n, values={"default": n, "size": n**0.5, "ms": 30.0 - n}) for n in range(5)]
     limited = table(trials, limits=[Objective(name="ms", direction=None, at_most=28.0)])
-    (results, best) = figures.plot_history(limited, "default").data[:2]
-    assert (len(results.x), list(best.x), list(best.y)) == (5, [2, 3, 4], [2.0, 2.0, 2.0])
+    kept, broken, best = figures.plot_history(limited, "default").data
+    assert [(one.name, list(one.x)) for one in (kept, broken)] == [
+        ("succeeded", [2, 3, 4]),
+        ("violates a limit", [0, 1]),
+    ]
+    assert (list(best.x), list(best.y)) == ([2, 3, 4], [2.0, 2.0, 2.0])
     drawn = {one.name: len(one.x) for one in figures.plot_pareto(limited).data}
     assert drawn == {"violates a limit": 2, "on the front": 2, "knee": 1}
 
@@ -417,7 +423,7 @@ def test_slice_has_logarithmic_axes_and_leaves_out_the_inactive() -> None:
     with_it = [
         one for one in example_table().finished("loss")[0] if "momentum" in one.parameters["optimizer"]
     ]
-    assert len(figure.data[1].x) == len(with_it)
+    assert len(next(one for one in figure.data if one.xaxis == "x2").x) == len(with_it)
 
 
 def test_options_and_names_that_differ_in_the_middle_are_told_apart() -> None:
@@ -443,6 +449,61 @@ def test_options_and_names_that_differ_in_the_middle_are_told_apart() -> None:
         text for trace in figures.plot_slice(made).data if trace.text is not None for text in trace.text
     ]
     assert {option for option in options if any(option in text for text in hovers)} == set(options)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (16, 256, ["16", "20", "50", "100", "200", "256"]),
+        (8, 512, ["8", "20", "50", "100", "200", "512"]),
+        (2, 5, ["2", "5"]),
+        (1e-5, 0.1, ["1e-05", "0.0001", "0.001", "0.01", "0.1"]),
+    ],
+)
+def test_logarithmic_axes_have_whole_numbers(low: float, high: float, ticks: list[str]) -> None:
+    space = {"n": {"_type": "loguniform", "_value": [low, high]}, "x": {"_type": "uniform", "_value": [0, 1]}}
+    trials = [trial(n, parameters={"n": low * (high / low) ** (n / 8), "x": n / 8}) for n in range(9)]
+    made = table(trials, dimensions=dimensions_of(space))
+    assert list(figures.plot_parallel(made, parameters=["n"]).data[0].dimensions[0].ticktext) == ticks
+    for axis in (
+        figures.plot_contour(made, "n", "x").layout.xaxis,
+        figures.plot_slice(made, parameters=["n"]).layout.xaxis,
+    ):
+        # With a format of its own, plotly writes the whole number at each tick.
+        assert (axis.type, axis.tickformat) == ("log", ".6~g")
+        assert (axis.dtick == "D2") == (10 <= high / low < 100)
+
+
+def test_contour_starts_with_what_matters_most() -> None:
+    draws = np.random.default_rng(0).random((60, 3)).tolist()
+    trials = [
+        trial(n, parameters=dict(zip("abc", row, strict=True)), values={"default": 9 * row[2] + 3 * row[1]})
+        for n, row in enumerate(draws)
+    ]
+    space = {name: {"_type": "uniform", "_value": [0, 1]} for name in "abc"}
+    made = table(trials, dimensions=dimensions_of(space))
+    assert figures.contour_axes(made, "default") == ("c", "b")
+    assert figures.plot_contour(made, objective="default").layout.title.text == "Contour: c and b"
+    assert figures.plot_contour(made, y="a", objective="default").layout.title.text == "Contour: c and a"
+    alone = table(trials, dimensions=dimensions_of({"a": space["a"]}))
+    why = figures.plot_contour(alone).layout.annotations[0].text
+    assert why == "A contour needs two parameters that vary."
+
+
+def test_contour_clips_what_would_flatten_the_others() -> None:
+    draws = np.random.default_rng(0).random((60, 2)).tolist()
+    values = [-1.0 + x for x, _ in draws[:-1]] + [500.0]
+    trials = [
+        trial(n, parameters={"x": x, "y": y}, values={"default": value})
+        for n, ((x, y), value) in enumerate(zip(draws, values, strict=True))
+    ]
+    made = table(trials)
+    clipped = figures.plot_contour(made, "x", "y", "default")
+    assert np.nanmax(np.asarray(clipped.data[0].z, dtype=float)) < 0.0
+    title = clipped.layout.coloraxis.colorbar.title.text
+    assert title == "result (lower is better; 1 outside)"
+    every = figures.plot_contour(made, "x", "y", "default", show_all=True)
+    assert np.nanmax(np.asarray(every.data[0].z, dtype=float)) > 10.0
 
 
 def test_contour_finds_the_valley_and_leaves_the_unknown_blank() -> None:

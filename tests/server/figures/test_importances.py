@@ -10,6 +10,7 @@ import pytest
 from pitchpipe.numerics.functional_anova import Tree, main_effects
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.server.figures import (
+    Curve,
     ExperimentTable,
     Importance,
     Objective,
@@ -80,6 +81,57 @@ def test_nested_parameter_counts_where_it_exists() -> None:
 def test_what_was_stopped_early_still_tells() -> None:
     found = importance(searched(CUBE, lambda p: 10 * (p["a"] > 0.4) + p["b"], above=5.0))
     assert found.names[0] == "a"
+
+
+def test_stopped_trials_count_with_what_they_were_heading_for() -> None:
+    """Each trial falls by 3 until its end; those above 2 are stopped after 1 or 4 of 10 results."""
+    rng = np.random.default_rng(7)
+    space = SearchSpace.parse(CUBE)
+    trials, curves = [], []
+    for number in range(120):
+        point = space.sample(rng)
+        value = 4 * point["a"] + 2 * point["b"]
+        curve = value + 3.0 - np.arange(10) / 3.0
+        count = 10 if value < 2.0 else (1, 4)[number % 2]
+        curves.append(Curve(number, [*range(count)], curve[:count]))
+        status, final = ("SUCCEEDED", {"default": value}) if count == 10 else ("EARLY_STOPPED", {})
+        reported = {"default": float(curve[count - 1])}
+        trials.append(TrialRecord(number, status, point, final, reported, reports=count))
+    stopped = sum(one.status == "EARLY_STOPPED" for one in trials)
+    table = ExperimentTable.of("known", [Objective()], trials, dimensions_of(CUBE), curves=curves)
+    found, ended = importance(table), importance(table, stopped=False)
+    assert (found.trials, found.stopped) == (120, stopped)
+    assert (ended.trials, ended.stopped) == (120 - stopped, 0)
+    assert found.names[:2] == ("a", "b")
+    assert found.shares[0] == pytest.approx(0.8, abs=0.1)  # the variances are as 4 : 1
+    assert found.fit > max(ended.fit, 0.8)
+
+
+def test_stopped_trials_alone_are_enough() -> None:
+    table = searched(CUBE, lambda p: 6 * p["a"] + p["b"])
+    stopped = [
+        TrialRecord(one.number, "EARLY_STOPPED", one.parameters, {}, one.values, reports=3)
+        for one in table.trials
+    ]
+    found = importance(ExperimentTable.of("known", [Objective()], stopped, dimensions_of(CUBE)))
+    assert (found.names[0], found.trials, found.stopped) == ("a", 200, 200)
+
+
+def test_results_far_apart_that_stopped_trials_head_for_are_factors() -> None:
+    """Each trial's result is a thousandth of its first report, and one in two is stopped there."""
+    trials, curves = [], []
+    rng = np.random.default_rng(7)
+    for number in range(80):
+        point = SearchSpace.parse(CUBE).sample(rng)
+        value = 10.0 ** (6 * point["a"])
+        reported = {"default": 1000.0 * value if number % 2 else value}
+        curves.append(Curve(number, [0, 1][: 2 - number % 2], [1000.0 * value, value][: 2 - number % 2]))
+        status, final = ("EARLY_STOPPED", {}) if number % 2 else ("SUCCEEDED", {"default": value})
+        trials.append(TrialRecord(number, status, point, final, reported, reports=2 - number % 2))
+    table = ExperimentTable.of("known", [Objective()], trials, dimensions_of(CUBE), curves=curves)
+    found = importance(table)
+    assert found.names[0] == "a"
+    assert found.fit > 0.9
 
 
 def test_noise_is_said_to_be_noise() -> None:

@@ -1,33 +1,28 @@
-"""A brushed axis is a condition that the table of trials understands, whatever the names."""
+"""What an address of the page of figures asks for, and what of it an experiment knows."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from pitchpipe.server.figures import ExperimentTable, Objective, TrialRecord, dimensions_of
-from pitchpipe.server.pages.plots_page import brushed
-from pitchpipe.store.reading import Condition
+from pitchpipe.server.figures import ExperimentTable, Objective, TrialRecord, example_table
+from pitchpipe.server.pages.plots_page import Choice
 
 
-def table_of(space: dict[str, Any], points: list[dict[str, Any]]) -> ExperimentTable:
-    trials = [TrialRecord(n, "SUCCEEDED", point, {"default": 1.0}) for n, point in enumerate(points)]
-    return ExperimentTable.of("brushed", [Objective()], trials, dimensions_of(space))
+def test_choices_come_back_from_their_address() -> None:
+    choice = Choice(figure="slice", objective="train.loss", stopped=False, step=12, show_all=True)
+    assert Choice.parse(choice.query()) == choice
+    usual = Choice.parse({"figure": "slice"})
+    assert (usual.stopped, usual.step) == (True, None)
+    assert Choice.parse(usual.query()) == usual
 
 
-@pytest.mark.parametrize("name", ["a=b", "c < d", "p and q", "x", "é"])
-def test_range_of_a_number_is_a_condition_on_its_parameter(name: str) -> None:
-    space = {name: {"_type": "uniform", "_value": [0, 1]}}
-    found = Condition.parse_all(brushed(table_of(space, [{name: 0.5}]), [(0.2, 0.7), None]))
-    assert found == [Condition(f"parameters.{name}", ">=", 0.2), Condition(f"parameters.{name}", "<=", 0.7)]
+@pytest.mark.parametrize("step", ["-1", "1.5", "nan", "\u0663", "9" * 400, "1; DROP TABLE trials"])
+def test_step_that_is_no_number_of_a_result_is_left_out(step: str) -> None:
+    assert Choice.parse({"step": step}).step is None
 
 
-def test_trial_without_a_brushed_parameter_does_not_match() -> None:
-    inner = {"_type": "choice", "_value": ["a", "b", "c"]}
-    space = {"m": {"_type": "choice", "_value": [{"_name": "one", "k": inner}, {"_name": "two"}]}}
-    points = [{"m": {"_name": "one", "k": "a"}}, {"m": {"_name": "two"}}]
-    found = Condition.parse_all(
-        brushed(table_of(space, points), [None, (-0.4, 1.4), None], None, ["m", "m.k"])
-    )
-    assert found == [Condition("parameters.m.k", "!=", "c"), Condition("parameters.m.k", "!=", None)]
+def test_metric_that_nobody_reported_is_left_out() -> None:
+    trials = [TrialRecord(0, "SUCCEEDED", {"x": 1}, {"default": 1.0}, {"train.loss": 2.0})]
+    table = ExperimentTable.of("one", [Objective()], trials)
+    assert Choice(figure="history", objective="train.loss").known_in(table).objective == "train.loss"
+    assert Choice(figure="history", objective="train.loss").known_in(example_table()).objective is None

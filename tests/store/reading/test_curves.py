@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pitchpipe.store.reading.json_values import numbers_in
 from pitchpipe.store.reading.trial_query import QueryError
 from pitchpipe.store.reading.view import ExperimentView
 
@@ -88,5 +89,60 @@ def test_results_of_some_trials_cost_the_same_among_many(tmp_path: Path) -> None
         with counted_steps() as steps, ExperimentView(made.folder) as view:
             found = view.results_of(range(5, 605))
         assert found == {number: {0: 0.5, 1: number} for number in range(5, 605)}
+        costs.append(len(steps))
+    assert costs[1] <= costs[0] + 2
+
+
+ODD = "a\"b'; DROP TABLE trials; --"
+
+
+def test_curve_of_a_metric_with_any_name_and_of_nested_ones(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
+    trial = a_trial(0, "RUNNING")
+    reports = [
+        {"default": 1, "loss": {"train": 3.0}, "loss.val": 5.0, ODD: 6.0, "SELECT": True},
+        {"default": 2, "loss": {"train": float("nan")}, "loss.val": "none"},
+    ]
+    made.commit(trial, metrics=results(trial, reports))
+    for name, value in {"loss.train": 3.0, "loss.val": 5.0, ODD: 6.0, "SELECT": 1.0}.items():
+        assert view.curve(0, name).values == [value, None], name
+    assert view.curve(0, "loss").values == [None, None]
+    found = numbers_in(reports[0])
+    assert {name: view.curve(0, name).values[0] for name in found} == found
+
+
+def test_latest_numbers_are_those_that_were_reported_last(made: MadeExperiment, view: ExperimentView) -> None:
+    often, rarely, none = a_trial(0, "RUNNING"), a_trial(1, "EARLY_STOPPED"), a_trial(2, "RUNNING")
+    metrics = results(often, [{"default": n, "acc": {"val": n / 2}, "note": "x"} for n in range(30)])
+    rare = [{"default": 1.0, **({"val": float(n)} if n % 5 == 0 else {})} for n in range(23)]
+    made.commit(often, rarely, none, metrics=[*metrics, *results(rarely, rare)])
+    assert view.latest([0, 1, 2]) == {
+        0: {"default": 29.0, "acc.val": 14.5},
+        1: {"default": 1.0, "val": 20.0},
+    }
+    assert view.latest([0, 1, 2], 3) == {0: {"default": 3.0, "acc.val": 1.5}, 1: {"default": 1.0}}
+    assert view.latest([0], 10**30) == {}
+    assert view.latest([]) == {}
+
+
+def test_latest_numbers_of_a_later_attempt_replace_the_earlier(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
+    trial = a_trial(0, "RUNNING")
+    made.commit(trial, metrics=results(trial, [1.0, 2.0, {"default": 3.0, "old": 9.0}]))
+    trial.attempt, trial.next_sequence = 2, 1
+    made.commit(trial, superseded=[(0, 1, 1)])
+    made.commit(trial, metrics=results(trial, [20.0], first=1, attempt=2))
+    assert view.latest([0]) == {0: {"default": 20.0}}
+
+
+def test_latest_numbers_cost_as_much_for_long_trials_as_for_short_ones(made: MadeExperiment) -> None:
+    costs = []
+    for number, count in enumerate((20, 2_000)):
+        trial = a_trial(number, "RUNNING")
+        made.commit(trial, metrics=results(trial, [1.0] * count))
+        with counted_steps() as steps, ExperimentView(made.folder) as view:
+            assert view.latest([number]) == {number: {"default": 1.0}}
         costs.append(len(steps))
     assert costs[1] <= costs[0] + 2

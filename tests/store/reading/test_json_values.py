@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store.reading.json_values import flat, parsed, plain, to_json
+from pitchpipe.store.reading.json_values import flat, numbers_in, parsed, plain, to_json
 
 
 @dataclass
@@ -67,3 +67,21 @@ def test_empty_objects_stay_as_parameters() -> None:
 def test_every_parameter_has_a_name_of_its_own(nested: dict[str, Any], names: list[str]) -> None:
     assert [*flat(nested)] == names
     assert [*flat(nested, "final")] == [f"final.{name}" for name in names]
+
+
+@pytest.mark.parametrize(
+    ("report", "numbers"),
+    [
+        (0.5, {"acc": 0.5}),
+        (True, {"acc": 1.0}),
+        ("0.5", {}),
+        (None, {}),
+        ([1.0], {}),
+        ({}, {}),
+        ({"default": 1, "val": {"acc": 2, "why": "x", "of": [3]}, "empty": {}}, {"acc": 1.0, "val.acc": 2.0}),
+        ({"acc": 3.0, "default": 1.0}, {"acc": 3.0}),
+        ({"acc": 10**400, "DROP TABLE x": 2}, {"DROP TABLE x": 2.0}),
+    ],
+)
+def test_numbers_of_a_result_have_the_names_of_their_metrics(report: Any, numbers: dict[str, float]) -> None:
+    assert numbers_in(report, "acc") == numbers
