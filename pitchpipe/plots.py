@@ -21,13 +21,13 @@ class Plots:
     """Draws an experiment as plotly figures, which docs/use/figures.md shows; `theme` is "light" or "dark".
 
     Early-stopped trials are drawn at their last result, unless `stopped` is False. With a `step`, every trial is drawn
-    at its intermediate result of that number, from 0, if it has come so far. An `objective` may be any metric that
+    at its intermediate result of that number, from 1, if it has come so far. An `objective` may be any metric that
     trials report, except in `plot_edf`. `log` chooses the scale of the results, by default what suits them; `show_all`
     also shows results that would flatten the others; `smoothing` is at least 0 and less than 1.
 
     Each call reads the folder again, and nothing needs to run. All methods raise `StoreError` if the experiment cannot
     be read, `KeyError`, with the known names, for a metric that no trial has reported or an unknown parameter,
-    `ValueError` for a step below 0, and `MissingExtraError` without plotly.
+    `ValueError` for a step below 1, and `MissingExtraError` without plotly.
     """
 
     def _folder_to_plot(self) -> Path:

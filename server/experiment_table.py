@@ -52,12 +52,14 @@ def read_table(
     Memory is bounded: of more than 5,000 trials the table has those that `Outline.chosen` chooses, and of the numbers
     that trials report, those of the first 100 names. The curves are those of the best trials, and others evenly
     over time, in the first objective or in a `metric` that trials report. With a `step`, the values of the trials are
-    those of intermediate result number `step`, from 0. With `attempts`, all attempts are included as spans, with
-    `schedules` those of at most 100 trials of a population. Raise `StoreError` if the experiment cannot be read,
-    `KeyError` for a metric that no trial has reported, and `ValueError` for a step below 0.
+    those of their intermediate result of that number, from 1. With `attempts`, all attempts are included as spans, with
+    `schedules` those of at most 100 trials of a population.
+
+    Raise `StoreError` if the experiment cannot be read, `KeyError` for a metric that no trial has reported, and
+    `ValueError` for a step below 1.
     """
-    if step is not None and step < 0:
-        raise ValueError(f"step has to be at least 0, which is the first intermediate result, not {step}")
+    if step is not None and step < 1:
+        raise ValueError(f"step has to be at least 1, which is the first intermediate result, not {step}")
     config, summary = view.config(), view.summary()
     metrics = objectives_of(config.get("objectives") or [{"direction": "minimize"}])
     objectives = [one for one in metrics if one.direction is not None]
@@ -114,7 +116,8 @@ def _reported(
 ) -> dict[int, dict[str, float]]:
     """Return the numbers of the last results of each trial, or of one step; `names` takes in those that are new."""
     main = view.main_objective()
-    latest = view.latest([row.sequence_id for row in rows if row.intermediate_results], step)
+    sequence = None if step is None else step - 1
+    latest = view.latest([row.sequence_id for row in rows if row.intermediate_results], sequence)
     found = dict[int, dict[str, float]]()
     for row in rows:
         final = {} if step is not None or row.final is None else numbers_in(row.final, main)

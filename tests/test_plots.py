@@ -85,7 +85,7 @@ def test_stopped_trials_and_other_metrics_are_drawn(reporting: ExperimentResult)
     assert points == {"succeeded": 8 - stopped, "stopped early": stopped}
     ended = reporting.plot_slice("loss.train", ["x"], stopped=False)
     assert (len(ended.data[0].y), set(ended.data[0].y)) == (8 - stopped, {7.0})
-    assert set(reporting.plot_slice("loss.train", ["x"], step=0).data[0].y) == {9.0}
+    assert set(reporting.plot_slice("loss.train", ["x"], step=1).data[0].y) == {9.0}
     assert reporting.plot_curves("loss.train").layout.yaxis.title.text == "loss.train"
     assert reporting.plot_contour().layout.title.text.startswith("Contour: ")
     assert reporting.plot_parallel("loss.train").data[0].dimensions[-1].label == "loss.train"
@@ -93,8 +93,8 @@ def test_stopped_trials_and_other_metrics_are_drawn(reporting: ExperimentResult)
     for draw in (reporting.plot_history, reporting.plot_curves, reporting.plot_importance):
         with pytest.raises(KeyError, match=r"no metric 'acc': \['default', 'loss.train'\]"):
             draw("acc")
-    with pytest.raises(ValueError, match="step has to be at least 0"):
-        reporting.plot_history(step=-1)
+    with pytest.raises(ValueError, match="step has to be at least 1"):
+        reporting.plot_history(step=0)
 
 
 def test_experiment_has_figures_before_it_runs(tmp_path: Path) -> None:

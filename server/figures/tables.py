@@ -67,7 +67,7 @@ class ExperimentTable:
 
     `curves` may belong to some trials only; they are of the `curve_metric`, and `curve_count` is how many trials have
     one. `metrics` are the names of what trials report beside the objectives and what is limited. With a `step`, the
-    values of the trials are those of intermediate result number `step`, from 0, however they ended.
+    values of the trials are those of their intermediate result of that number, from 1, however they ended.
 
     `spans` are the attempts of all trials; with more than 5,000 trials, attempts that follow each other are joined.
     `schedules` are those of the trials of a population. `limits` are the limits of metrics. `now` is where attempts end

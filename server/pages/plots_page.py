@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -267,9 +268,9 @@ class _Plots:
         """Show a field for the number of the intermediate result at which all trials are drawn."""
 
         async def choose(event: Any) -> None:
-            await self._choose("step", None if event.value is None else max(int(event.value), 0))
+            await self._choose("step", None if event.value is None else max(int(event.value), 1))
 
-        field = ui.number("At intermediate result", value=self._choice.step, min=0, precision=0, step=1)
+        field = ui.number("At intermediate result", value=self._choice.step, min=1, precision=0, step=1)
         field.props('outlined dense clearable debounce=500 stack-label placeholder="the last"')
         field.style("width: 11rem").on_value_change(choose)
 
@@ -284,7 +285,6 @@ class _Plots:
 
 
 _MOST_COMPARED = 8
-_LONGEST_STEP = 15  # digits
 _SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
 
 # The title of each figure, and the options that it uses.
@@ -342,7 +342,7 @@ class Choice:
             show_all=asked.get("show_all") == "true",
             smoothing=float(smoothing) if smoothing in map(str, _SMOOTHINGS) else 0.0,
             stopped=asked.get("stopped") != "false",
-            step=int(step) if step.isascii() and step.isdecimal() and len(step) <= _LONGEST_STEP else None,
+            step=int(step) if re.fullmatch("[1-9][0-9]{0,14}", step) else None,
         )
 
     def query(self) -> dict[str, str]:
