@@ -78,10 +78,11 @@ class AssessorHalf(Checkpointed):
         verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
         if verdict is True:
             return
-        if verdict is False and is_spared:
-            reason = self._reason(CommandType.KillTrialJob, history)
-            _log.info("Trial %s continues, as it is that of the defaults: %s", trial_job_id, reason)
-        elif verdict is False:
+        if verdict is False:
+            if is_spared:
+                reason = self._reason(CommandType.KillTrialJob, history)
+                _log.info("Trial %s continues, as it is that of the defaults: %s", trial_job_id, reason)
+                return
             self._stopped.add(trial_job_id)
             self._send_verdict(CommandType.KillTrialJob, trial_job_id, history)
         elif verdict == "pause" and self.peer:
