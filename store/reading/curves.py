@@ -157,7 +157,7 @@ def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int,
 def read_latest(
     db: Database, sequence_ids: Sequence[int], sequence: int | None = None
 ) -> dict[int, dict[str, float]]:
-    """Return the numbers in the last intermediate results of each of these trials, by name; later ones count.
+    """Return the numbers in the last intermediate results of each of these trials, by name: the last of each.
 
     Scripts report some metrics now and then: the last ten results are read. With a `sequence` that result alone counts.
     """
@@ -170,10 +170,12 @@ def read_latest(
                 "SELECT t.sequence_id, m.value FROM trials t JOIN metrics m ON m.sequence_id = t.sequence_id"
                 f" AND m.kind = 'PERIODICAL' AND m.sequence {which} AND NOT m.superseded"
                 f" WHERE t.sequence_id IN ({_listed(sequence_ids[begin : begin + _MOST_LISTED])})"
-                " ORDER BY t.sequence_id, m.sequence, m.attempt",
+                " ORDER BY t.sequence_id, m.sequence DESC, m.attempt DESC",
                 bound,
             ):
-                found.setdefault(number, {}).update(numbers_in(parsed(value), main))
+                known = found.setdefault(number, {})
+                if main not in known or "{" in str(value):  # most results are a bare number
+                    found[number] = {**numbers_in(parsed(value), main), **known}
     return found
 
 
