@@ -89,7 +89,8 @@ def test_stopped_trials_and_other_metrics_are_drawn(reporting: ExperimentResult)
     assert reporting.plot_curves("loss.train").layout.yaxis.title.text == "loss.train"
     assert reporting.plot_contour().layout.title.text.startswith("Contour: ")
     assert reporting.plot_parallel("loss.train").data[0].dimensions[-1].label == "loss.train"
-    assert "8 trials" in str(reporting.plot_importance().layout.annotations)
+    texts = [one.text for one in reporting.plot_importance().layout.annotations]
+    assert f"8 trials, {stopped} of them stopped early" in texts[-1]
     for draw in (reporting.plot_history, reporting.plot_curves, reporting.plot_importance):
         with pytest.raises(KeyError, match=r"no metric 'acc': \['default', 'loss.train'\]"):
             draw("acc")

@@ -72,7 +72,7 @@ def test_strict_assessor_does_not_make_a_search_look_random(seed: int) -> None:
     for trial in searched(bowl, count=150, seed=seed):
         value = trial.values["default"]
         if trial.number >= 10 and value > np.median(finished):
-            trial = replace(trial, status="EARLY_STOPPED", values={}, last=value)
+            trial = replace(trial, status="EARLY_STOPPED", values={}, reported={"default": value})
         else:
             finished.append(value)
         records.append(trial)

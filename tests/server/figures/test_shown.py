@@ -114,7 +114,8 @@ def test_stopped_trials_without_a_result_stay_along_the_bottom_of_the_history() 
     silent = trial(5, "EARLY_STOPPED", reported={}, reports=0)
     loud = trial(6, "EARLY_STOPPED", value=4.0)
     made = table([trial(1, value=1.0), silent, loud])
-    traces = [(one.name, list(one.customdata), one.yaxis) for one in figures.plot_history(made).data]
+    drawn = [one for one in figures.plot_history(made).data if one.mode == "markers"]
+    traces = [(one.name, list(one.customdata), one.yaxis) for one in drawn]
     assert ("stopped early", [6], "y") in traces
     assert ("stopped early", [5], "y2") in traces
     named = [one.name for one in figures.plot_history(made).data if one.showlegend]
@@ -143,7 +144,7 @@ def test_any_metric_that_trials_report_is_an_axis(name: str, metric: str, mixed:
 
 def test_unknown_metric_is_answered_with_those_there_are(mixed: ExperimentTable) -> None:
     for draw in DRAWN.values():
-        with pytest.raises(KeyError, match=r"no metric 'acc': \['loss', 'ms', .*'train.loss'\]"):
+        with pytest.raises(KeyError, match="no metric .*acc.*loss.*ms.*DROP TABLE.*train.loss"):
             draw(mixed, objective="acc")
 
 
