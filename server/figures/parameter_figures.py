@@ -52,7 +52,7 @@ _NEAREST_WEIGHT = 0.05
 _EDGE = {"width": 1.2, "color": "#30363d"}
 _MARK = {"color": "#f4f5f6", "size": 6, "line": _EDGE}
 _MARKS = {
-    STATUS_LOOKS["EARLY_STOPPED"]: {**_MARK, "color": "rgba(244, 245, 246, 0.25)"},
+    STATUS_LOOKS["EARLY_STOPPED"]: {**_MARK, "color": "rgba(244, 245, 246, 0.4)"},
     VIOLATES: {**_MARK, "symbol": "x"},
 }
 

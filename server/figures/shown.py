@@ -57,7 +57,7 @@ class Shown:
         if self.step is not None:
             return [self.left_out, f"every trial at its intermediate result {self.step}"]
         is_stopped = STATUS_LOOKS[_STOPPED] in self.groups
-        return [self.left_out, "trials that were stopped early at their last result" if is_stopped else ""]
+        return [self.left_out, "early-stopped trials are at their last result" if is_stopped else ""]
 
     @property
     def nothing(self) -> str:

@@ -106,8 +106,8 @@ def test_stopped_trials_are_left_out_on_request(name: str, mixed: ExperimentTabl
         assert "30 trials, 20 of them stopped early" in texts[0]
         assert "10 trials; lines" in texts[1]
         return
-    assert "stopped early at their last result" in texts[0]
-    assert "stopped early" not in texts[1]
+    assert "early-stopped trials are at their last result" in texts[0]
+    assert "early-stopped" not in texts[1]
 
 
 def test_stopped_trials_without_a_result_stay_along_the_bottom_of_the_history() -> None:
