@@ -44,7 +44,7 @@ PACKAGES := pitchpipe protocol search_space numerics plugins sdk config tuners a
 SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) -not -path '*/__pycache__*' -not -path '*/.*')
 
 VENV_READY := $(VENV)/.stamp-venv
-EXAMPLES_READY := $(VENV)/.stamp-extra-examples
+USED_READY := $(VENV)/.stamp-extra-examples,ui
 TEST_READY := $(VENV)/.stamp-extra-test
 DOCS_READY := $(VENV)/.stamp-extra-docs
 INSTALLED := $(VENV)/.stamp-installed
@@ -207,7 +207,7 @@ $(VENV)/.stamp-extra-%: setup.cfg | $(VENV_READY) $(WHEEL_READY)
 	@$(PIP_INSTALL) "$(WHEEL)[$*]"
 	@touch $@
 
-$(INSTALLED): $(WHEEL_READY) | $(EXAMPLES_READY)
+$(INSTALLED): $(WHEEL_READY) | $(USED_READY)
 	@echo "== installing the wheel"
 	@$(PIP_INSTALL) --force-reinstall --no-deps "$(WHEEL)"
 	@touch $@

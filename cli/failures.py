@@ -60,6 +60,7 @@ def _failure(error: Exception) -> Failure | None:
     from ..config import ConfigError
     from ..executors import ExecutorError
     from ..manager.control import ControlError
+    from ..protocol import MissingExtraError
     from ..store import FolderError, RuntimeDirectoryError, StorageError, StoreError
     from ..telling import escaped
 
@@ -67,7 +68,7 @@ def _failure(error: Exception) -> Failure | None:
         return BadConfig([escaped(str(problem)) for problem in error.problems])
     if isinstance(error, FolderError | RuntimeDirectoryError):
         return Failure(str(error))
-    if isinstance(error, StoreError | StorageError | ExecutorError | ControlError):
+    if isinstance(error, StoreError | StorageError | ExecutorError | ControlError | MissingExtraError):
         return Failure(str(error), FAILED)
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from importlib import import_module
 from typing import Any
+
+from ..protocol import MissingExtraError, install_command, is_older
 
 
 def required(module: str, least: str, extra: str | None = None) -> Any:
     """Import a library and return it; `extra` is Pitchpipe's extra for it, if that has another name.
 
-    Raises ImportError, with the command that installs it, if it is missing, fails, or is older than version `least`.
+    Raises `MissingExtraError`, with the command that installs it, if it is missing, fails, or is older than `least`.
 
     >>> required("numpy", "1.26").__name__
     'numpy'
-    >>> required("numpy", "99.1", "arrays")
+    >>> required("numpy", "99.1", "pandas")
     Traceback (most recent call last):
-    ImportError: pitchpipe.integrations needs numpy 99.1 or newer, ...: pip install --upgrade "pitchpipe[arrays]"
+    pitchpipe.protocol.extras.MissingExtraError: pitchpipe.integrations needs numpy 99.1 or newer, ...: pip install ...
     """
     name = module.partition(".")[0]
-    command = f'pip install --upgrade "pitchpipe[{extra or name}]"'
     try:
         library = import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise ImportError(f"pitchpipe.integrations needs {name}, which is not installed: {command}") from None
+        raise _missing(f"{name}, which is not installed", extra or name) from None
     except Exception as error:  # as old versions do with a newer Python
-        raise ImportError(
-            f"pitchpipe.integrations needs {name} {least} or newer, and this one cannot be imported"
-            f" ({type(error).__name__}: {error}): {command}"
-        ) from error
+        why = f"and this one cannot be imported ({type(error).__name__}: {error})"
+        raise _missing(f"{name} {least} or newer, {why}", extra or name) from error
     version = str(library.__version__)
-    if _numbers(version) < _numbers(least):
-        raise ImportError(
-            f"pitchpipe.integrations needs {name} {least} or newer, and {version} is installed: {command}"
-        )
+    if is_older(version, least):
+        raise _missing(f"{name} {least} or newer, and {version} is installed", extra or name)
     return import_module(module)  # an old version may not have it
 
 
-def _numbers(version: str) -> list[int]:
-    """Return the numbers at the beginning of a version, up to any letter."""
-    return [int(number) for number in re.findall(r"\d+", re.split(r"[a-zA-Z+]", version)[0])]
+def _missing(what: str, extra: str) -> MissingExtraError:
+    return MissingExtraError(f"pitchpipe.integrations needs {what}: {install_command(extra)}")

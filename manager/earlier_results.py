@@ -18,11 +18,13 @@ from ..numerics import mean
 from ..protocol import (
     Json,
     MetricError,
+    MissingExtraError,
     Objective,
     Parameters,
     foreign,
     metric_value,
     number_in,
+    require_extra,
     with_default,
 )
 from ..runner import TrialStatus
@@ -194,9 +196,11 @@ def _mean(repeats: Sequence[EarlierResult]) -> EarlierResult:
 def _of_study(source: str) -> Iterator[EarlierResult]:
     """Yield the complete trials of `STORAGE:STUDY`."""
     try:
-        import optuna
-    except ImportError:
-        raise UnreadableSource("reading a study needs Optuna: pip install optuna") from None
+        require_extra("reading a study needs", "optuna")
+    except MissingExtraError as error:
+        raise UnreadableSource(str(error)) from None
+    import optuna
+
     storage, _, name = source.rpartition(":")
     _refuse_other_file(storage)
     try:

@@ -198,8 +198,8 @@ class Experiment(Plots):
         With `progress`, a terminal or a notebook shows how far it is; with `ui`, web pages show it while it runs.
         Ctrl-C also stops it, and raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`;
         `restore` continues it. May be called in a running event loop (a notebook). Raises `FolderError`,
-        `ExecutorError` or `StoreError` if nothing can run, and `ConfigError`, before anything is made, if this machine
-        cannot start the trials.
+        `ExecutorError` or `StoreError` if nothing can run, and before anything is made, `ConfigError` if this machine
+        cannot start the trials, and `MissingExtraError` if there are no pages to show.
         """
         run = partial(self._run, progress=progress, ui=ui)
         with DeferredSignals(self.stop) as signals:
@@ -259,6 +259,10 @@ class Experiment(Plots):
         return self.results()._repr_html_()
 
     def _run(self, *, progress: bool, ui: bool) -> ExperimentResult:
+        if ui:
+            from .server import require_server
+
+            require_server(pages=True)
         _check_startable(self.config)  # not in `create`: results can be read without the script
         manager = self._prepared()
         try:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .protocol import require_extra
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from .server.figures import ExperimentTable
 
 Theme = Literal["light", "dark"]
+_NEEDS = ("figures need", "ui", "plotly")
 
 
 class Plots:
@@ -19,8 +22,8 @@ class Plots:
 
     `log` chooses the scale of the results, by default what suits them; `show_all` also shows results that would flatten
     the others; `smoothing` is at least 0 and less than 1. Each call reads the folder again, and nothing needs to run.
-    All methods raise `StoreError` if the experiment cannot be read, and `KeyError`, with the known names, for an
-    unknown objective or parameter.
+    All methods raise `StoreError` if the experiment cannot be read, `KeyError`, with the known names, for an unknown
+    objective or parameter, and `MissingExtraError` without plotly.
     """
 
     def _folder_to_plot(self) -> Path:
@@ -95,6 +98,7 @@ class Plots:
         from .server import figures
         from .store import absolute
 
+        require_extra(*_NEEDS)
         folders = [
             other._folder_to_plot() if isinstance(other, Plots) else absolute(other) for other in others
         ]
@@ -106,6 +110,7 @@ class Plots:
     ) -> go.Figure:
         from .server import figures
 
+        require_extra(*_NEEDS)
         table = _table(self._folder_to_plot(), curves=curves, attempts=attempts)
         return getattr(figures, function)(table, *arguments, **options)
 

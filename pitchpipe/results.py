@@ -149,10 +149,11 @@ class ExperimentResult(Plots):
 
         `start_time` and `end_time` are times (datetime64, UTC), `duration` is in seconds.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("dataframe() needs pandas: pip install 'pitchpipe[pandas]'") from error
+        from .protocol import require_extra
+
+        require_extra("dataframe() needs", "pandas")
+        import pandas
+
         from .store.reading import flat
 
         table = pandas.DataFrame(

@@ -8,6 +8,14 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from .codec import dumps, loads
     from .errors import CHECKPOINT_GONE, LED_TO, JsonError, MetricError, ProtocolError
+    from .extras import (
+        MissingExtraError,
+        install_command,
+        is_older,
+        libraries_by_extra,
+        require_extra,
+        too_old,
+    )
     from .frames import (
         MAX_LENGTH,
         OWN_COMMANDS,

@@ -135,7 +135,7 @@ def _cut_off_by(ended: AttemptEnded, kind: FailureKind | None) -> str | None:
 
 # What a line of an exception's own text begins with or contains.
 _MACHINE = re.compile(r"(\w+\.)*MachineError\b")  # of `trial_agent`, raised in the trial's process
-_IMPORT = re.compile(r"(ImportError|ModuleNotFoundError)\b")
+_IMPORT = re.compile(r"(ImportError|ModuleNotFoundError|(\w+\.)*MissingExtraError)\b")
 _OUT_OF_MEMORY = re.compile(
     r"(\w+\.)*(\w*MemoryError|ResourceExhaustedError)\b"  # Python, numpy, torch, cupy; TensorFlow
     r"|.*(\bout of memory\b|OUT_OF_MEMORY|MemoryAllocation|STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: "  # CUDA, XLA

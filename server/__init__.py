@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .experiment_table import read_table
     from .experiments import Experiments
     from .health import early_stopping_note, read_health
-    from .process import TOKEN_VARIABLE, ServerError, ServerProcess
+    from .process import TOKEN_VARIABLE, ServerError, ServerProcess, require_server
     from .security import SecurityError, ServerSettings, is_loopback
     from .serving import Serving, ServingError
 else:
@@ -38,4 +38,5 @@ __all__ = [
     "is_loopback",
     "read_health",
     "read_table",
+    "require_server",
 ]

@@ -13,12 +13,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .process import TOKEN_VARIABLE
+from ..protocol import MissingExtraError
+from .process import TOKEN_VARIABLE, require_server
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until the end; return the exit code."""
     asked = _parser().parse_args(arguments)
+    try:
+        require_server(pages=not asked.no_pages)
+    except MissingExtraError as error:
+        _say({"error": str(error)})
+        return 2
     from .experiments import Experiments
     from .security import SecurityError, ServerSettings
     from .serving import Serving, ServingError

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from ..protocol import require_extra
 from ..store import absolute
 from .security import ServerSettings
 
@@ -24,10 +25,19 @@ class ServerError(Exception):
     """The server could not be started; the message says why."""
 
 
+def require_server(*, pages: bool) -> None:
+    """Raise `MissingExtraError` unless what the HTTP API needs is installed, and what the `pages` need."""
+    if pages:
+        require_extra("the web pages need", "ui")
+    else:
+        require_extra("the HTTP API needs", "ui", "fastapi", "uvicorn")
+
+
 class ServerProcess:
     """The server of a directory of experiments, or of one experiment. `url` waits until it responds, `start` does not.
 
-    It ends with `stop`, with the `with` block, or when this process ends for any reason.
+    It ends with `stop`, with the `with` block, or when this process ends for any reason. Raises `MissingExtraError` if
+    the extra `ui` is not installed.
     """
 
     def __init__(
@@ -38,6 +48,7 @@ class ServerProcess:
         *,
         pages: bool = True,
     ) -> None:
+        require_server(pages=pages)
         self._directory = absolute(directory)
         self._experiment_id = experiment_id
         self._settings = settings or ServerSettings()

@@ -20,6 +20,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from ..protocol import MissingExtraError, require_extra
 from ..trial_agent import sync, sync_tree
 from .errors import SQLITE_ERRORS
 from .folder import ExperimentFolder
@@ -235,9 +236,11 @@ class UrlStorage(Storage):
     def __init__(self, url: str) -> None:
         self.url = url
         try:
-            from fsspec.core import url_to_fs  # pyright: ignore[reportMissingImports]
-        except ImportError:
-            raise StorageError(f"{url} needs fsspec: pip install fsspec") from None
+            require_extra(f"{url} needs", "storage")
+        except MissingExtraError as error:
+            raise StorageError(str(error)) from None
+        from fsspec.core import url_to_fs  # pyright: ignore[reportMissingImports]
+
         self._fs, self._root = self._explained(lambda: url_to_fs(url))
 
     def put(self, source: Path, name: str) -> None:

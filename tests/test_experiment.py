@@ -865,7 +865,7 @@ def test_dataframe_without_pandas_says_what_to_install(
     grid: ExperimentResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'pitchpipe\[pandas\]'"):
+    with pytest.raises(ImportError, match=r"the extra pandas: pip install 'pandas>=[\d.]+'$"):
         grid.dataframe()
 
 

@@ -155,3 +155,9 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     assert summary["counts"] == {"SUCCEEDED": 1}
     assert 0.5 < summary["best"]["value"] <= 1.0
     assert set(summary["best"]["parameters"]) >= {"learning_rate", "solver", "hidden_units"}
+
+    # What brings pages and figures is not among the requirements.
+    command = [script("pitchpipe", empty_environment), "report", summary["id"], "--dir", tmp_path]
+    result = subprocess.run(command, cwd=demo, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: a report needs the extra ui: pip install 'fastapi>=")

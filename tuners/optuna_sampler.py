@@ -1,7 +1,7 @@
 """Any sampler of Optuna as a tuner: for methods that are not here, and for comparisons.
 
-Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019. Optuna is an optional
-dependency: `pip install "pitchpipe[optuna]"`.
+Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019. Optuna comes with the extra
+`optuna`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import one_of, optional_mapping
-from ..protocol import Json
+from ..protocol import Json, require_extra
 from ..search_space import Parameter
 from .base import LearningTuner, ready
 
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 _PROPOSALS = 10
 
 
-class OptunaMissing(ImportError):
-    """Optuna is not installed; the message says how to get it."""
-
-    def __init__(self) -> None:
-        super().__init__('the tuner Optuna needs the package optuna: pip install "pitchpipe[optuna]"')
-
-
 class OptunaTuner(LearningTuner):
     """Gets every point from a sampler of Optuna, and passes every result to it.
 
@@ -43,7 +36,7 @@ class OptunaTuner(LearningTuner):
     of at least 0) is passed to a sampler that takes one. `optimize_mode` is `minimize` or `maximize`. The sampler sees
     the places of numbers in the unit interval, integers as steps of it, and choices as the indices of their options. It
     is asked only for active parameters. Points that it repeats are replaced. Raises
-    OptunaMissing without Optuna, ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
+    MissingExtraError without Optuna, ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = OptunaTuner("RandomSampler", seed=1)
     >>> tuner.update_search_space({"layers": {"_type": "randint", "_value": [1, 4]}})
@@ -173,11 +166,10 @@ def _value(distribution: BaseDistribution, unit: float) -> float:
 
 
 def _sampler(name: Any, arguments: Mapping[str, Json], seed: int) -> BaseSampler:
-    """Return a new sampler; raises OptunaMissing, or ValueError naming the argument that is wrong."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise OptunaMissing from error
+    """Return a new sampler; raises MissingExtraError, or ValueError naming the argument that is wrong."""
+    require_extra("the tuner Optuna needs", "optuna")
+    import optuna
+
     known = [each for each in optuna.samplers.__all__ if each.endswith("Sampler") and each != "BaseSampler"]
     cls = getattr(optuna.samplers, str(one_of("sampler", name, sorted(known))))
     if "seed" in inspect.signature(cls).parameters:

@@ -21,7 +21,7 @@ from typing import Literal
 import click
 import psutil
 
-from ...protocol import size_text
+from ...protocol import install_command, libraries_by_extra, size_text, too_old
 from ...store import (
     ExperimentFolder,
     RuntimeDirectoryError,
@@ -42,6 +42,8 @@ _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", 
 _PATIENCE = 60.0
 _SCRIPT = 'echo \'{"final": 1}\' >> "$PITCHPIPE_REPORTS"'
 _PACKAGES = ("ray", "numpy", "scipy", "json_tricks", "cloudpickle", "psutil", "pydantic")
+# Extras that only developers of Pitchpipe install.
+_OF_DEVELOPERS = frozenset({"benchmarks", "docs", "examples", "test", "test-integrations"})
 _LITTLE_DISK, _NO_DISK = 2e9, 1e8
 _FEW_FILES = 1024
 _LITTLE_MEMORY = 1e9
@@ -96,6 +98,7 @@ def checks(directory: Path) -> Iterator[Diagnosis]:
     """Make all checks that start no trial; `directory` is where experiments are stored."""
     yield _python()
     yield _packages()
+    yield _extras()
     yield _machine()
     yield _open_files()
     yield _gpus()
@@ -119,8 +122,24 @@ def _packages() -> Diagnosis:
         except PackageNotFoundError:
             missing.append(name)
     if missing:
-        return Diagnosis("fail", "packages", f"missing: {', '.join(missing)}", "pip install pitchpipe")
+        return Diagnosis("fail", "packages", f"missing: {', '.join(missing)}", install_command(""))
     return Diagnosis("ok", "packages", f"pitchpipe {version('pitchpipe')}, {', '.join(installed)}")
+
+
+def _extras() -> Diagnosis:
+    """Tell which extras are there; an old library may be there for another program, so it is no reason to warn."""
+    installed, others = [], []
+    for extra, libraries in sorted(libraries_by_extra().items()):
+        if extra == "" or extra in _OF_DEVELOPERS:
+            continue
+        if all(each.is_usable for each in libraries):
+            installed.append(extra)
+        else:
+            old = too_old(libraries)
+            others.append(f"{extra} ({old})" if old else extra)
+    text = f"installed: {', '.join(installed) or 'none'}; not installed: {', '.join(others) or 'none'}"
+    hint = "" if "ui" in installed else f"for web pages, figures and reports: {install_command('ui')}"
+    return Diagnosis("ok", "extras", text, hint)
 
 
 def _machine() -> Diagnosis:

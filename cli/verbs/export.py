@@ -12,7 +12,16 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from ...protocol import Json, MetricError, Objective, Parameters, metric_value, objectives_of, size_text
+from ...protocol import (
+    Json,
+    MetricError,
+    Objective,
+    Parameters,
+    metric_value,
+    objectives_of,
+    require_extra,
+    size_text,
+)
 from ...runner import TrialStatus
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
 from ...store import ExperimentFolder, shell_word, whole_file
@@ -120,7 +129,7 @@ def report(
 
     It contains the summary, the best parameters, the figures, the failures, the trials, the settings and how to
     reproduce the experiment: about 2 MB, most of it the library that draws the figures. The experiment may still be
-    running. Values whose names look like a password or a key are hidden.
+    running. Values whose names look like a password or a key are hidden. Needs the extra ui.
     """
     from ...server.report import write_report
 
@@ -142,15 +151,14 @@ def report(
 def _write_study(folder: ExperimentFolder, path: Path | None) -> None:
     """Write a new SQLite file with a study named after the experiment; trials that have not ended are left out.
 
-    Raise `Failure` without Optuna or `path`, or if that exists.
+    Raise `Failure` without `path`, or if that exists, and `MissingExtraError` without Optuna.
     """
     if path is None:
         raise Failure("--format optuna needs an output file: add -o study.db")
-    try:
-        import optuna
-        from optuna.study import StudyDirection
-    except ImportError:
-        raise Failure("--format optuna needs Optuna: pip install optuna", FAILED) from None
+    require_extra("--format optuna needs", "optuna")
+    import optuna
+    from optuna.study import StudyDirection
+
     if path.exists():
         raise Failure(f"{path} exists already: choose another FILE")
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..failures import FAILED, Failure
+from ...protocol import require_extra
 from ..verb import directory_option, verb
 
 
@@ -14,14 +14,9 @@ def mcp(directory: Path | None) -> None:
     """Serve experiments to an agent, by the Model Context Protocol on stdin and stdout.
 
     An MCP client starts this command and uses its tools: write, check, start, watch, steer and explain an
-    experiment. It may run any command that a config names. Needs `pip install 'pitchpipe[mcp]'`.
+    experiment. It may run any command that a config names. Needs the extra mcp.
     """
-    try:
-        from .mcp_tools import mcp_server
-    except ImportError as error:
-        if not (error.name or "").startswith("mcp"):
-            raise
-        raise Failure(
-            "this needs the package mcp 2.0 or newer: pip install 'pitchpipe[mcp]'", FAILED
-        ) from error
+    require_extra("pitchpipe mcp needs", "mcp")
+    from .mcp_tools import mcp_server
+
     mcp_server(directory).run()

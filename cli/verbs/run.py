@@ -71,6 +71,11 @@ def run(
     """
     if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
         raise Failure(f"--trace: {trace} cannot be written")
+    wants_pages = with_pages or keep_ui or ui_port is not None
+    if wants_pages:
+        from ...server import require_server
+
+        require_server(pages=True)
     with Interrupts() as interrupts:
         from ..new_experiment import make_experiment
 
@@ -87,7 +92,7 @@ def run(
             from ...manager import Trace
 
             manager.trace = Trace(trace)
-        if not (with_pages or keep_ui or ui_port is not None):
+        if not wants_pages:
             return watched(manager, interrupts, as_json=as_json, quiet=quiet)
         display = _display(as_json=as_json, quiet=quiet)
         with RunPages(manager.folder, ui_port, display.message) as pages:

@@ -44,6 +44,9 @@ def ui(
     It needs no network, and also shows experiments that are over. On an address that other machines can reach, a
     token is required: $PITCHPIPE_SERVER_TOKEN, or a random one that is part of the printed address.
     """
+    from ...server import require_server
+
+    require_server(pages=True)
     chosen = chosen_name(experiment, experiment_id)
     page = "/ui/"
     if chosen is not None:

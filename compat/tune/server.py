@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...protocol import JsonObject
-from ...server import ServerProcess, ServerSettings
+from ...server import ServerProcess, ServerSettings, require_server
 from ...store import absolute
 
 
@@ -28,12 +28,14 @@ class TuneServerError(Exception):
 class TuneServer:
     """Serves one experiment on this machine from a child process, which ends with this one.
 
-    `experiment` is an `Experiment`, or the folder of one. Raises `ServerError` when the port is taken.
+    `experiment` is an `Experiment`, or the folder of one. Raises `ServerError` when the port is taken,
+    and `MissingExtraError` without the extra `ui`.
     """
 
     DEFAULT_PORT = 4321
 
     def __init__(self, experiment: Any, port: int | None = None, *, token: str | None = None) -> None:
+        require_server(pages=False)
         folder = absolute(experiment.create() if hasattr(experiment, "create") else experiment)
         settings = ServerSettings(port=self.DEFAULT_PORT if port is None else port, token=token)
         self._process = ServerProcess(folder.parent, folder.name, settings, pages=False)

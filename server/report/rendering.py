@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from ...protocol import JsonObject
+from ...protocol import JsonObject, require_extra
 from ...store import whole_file
 from ...store.reading import ExperimentView
 from ...telling import escaped
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 def write_report(folder: Path, path: Path) -> int:
     """Write the report of an experiment's folder to a file, all of it or nothing; return its size in bytes.
 
-    Raise `StoreError` if the experiment cannot be read and `OSError` if the file cannot be written.
+    Raise `StoreError` if the experiment cannot be read, `OSError` if the file cannot be written, and
+    `MissingExtraError` without the extra `ui`.
     """
+    require_extra("a report needs", "ui", "jinja2", "plotly")
     with ExperimentView(folder) as view:
         page = render_report(view).encode("utf-8")
     with whole_file(path) as file:

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import sys
 import tempfile
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.private_ray import head
 
 from .conftest import Call, Storing, make_trial
+
+VERSION = metadata.version
 
 
 def config_with(**fields: Any) -> ExperimentConfig:
@@ -51,6 +55,23 @@ def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Call, directory: Path
     assert findings["database"]["level"] == "ok"
     assert str(directory) in findings["directory"]["text"]
     assert not directory.exists()
+
+
+def test_doctor_says_which_extras_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    extras = found(tmp_path)["extras"]
+    installed, _, others = extras.text.partition("; not installed: ")
+    assert {"ui", "pandas", "nni"} <= set(installed.removeprefix("installed: ").split(", "))
+    assert (extras.level, extras.hint) == ("ok", "")
+    assert "test" not in f"{installed}, {others}".split(", ")
+
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    old = {"pandas": "1.5.3"}
+    monkeypatch.setattr(metadata, "version", lambda name: old.get(name) or VERSION(name))
+    extras = found(tmp_path)["extras"]
+    installed, _, others = extras.text.partition("; not installed: ")
+    assert {"ui", "pandas (pandas 1.5.3 is too old)"} <= set(others.split(", "))
+    assert extras.level == "ok"
+    assert re.fullmatch(r"for web pages, figures and reports: pip install 'plotly>=[\d.]+'", extras.hint)
 
 
 def test_doctor_names_the_lack_of_a_place_for_sockets_and_completes_its_checks(

@@ -250,6 +250,7 @@ def test_trial_that_is_cut_off_after_its_final_result_has_succeeded(
         ({"exit_code": 1}, FailureKind.USER_ERROR),
         ({"exit_code": 1, "error": "Tr\nMemoryError"}, FailureKind.OOM),
         ({"exit_code": 1, "error": "ImportError: x"}, FailureKind.IMPORT),
+        ({"exit_code": 1, "error": "Tr\npitchpipe.a.MissingExtraError: x"}, FailureKind.IMPORT),
     ],
 )
 def test_trial_that_says_it_has_failed_after_its_final_result_has(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pitchpipe import tuners
+from pitchpipe.protocol import MissingExtraError
 from pitchpipe.tuners import OptunaTuner
-from pitchpipe.tuners.optuna_sampler import OptunaMissing
 
 from .searches import started, suite
 
@@ -69,6 +69,6 @@ def test_unknown_sampler_shows_those_that_are_known() -> None:
 
 def test_without_optuna_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(OptunaMissing, match=r"pip install \"pitchpipe\[optuna\]\""):
+    with pytest.raises(MissingExtraError, match=r"the extra optuna: pip install 'optuna>=[\d.]+'$"):
         OptunaTuner()
     assert "pip install" in tuners.check(OptunaTuner, {})[0].message  # a problem of the config, not a crash

@@ -8,7 +8,7 @@ from enum import Enum
 from types import SimpleNamespace
 from typing import IO, Any, TypeVar
 
-from ....protocol import Json, MetricError, dumps, loads, metric_value
+from ....protocol import Json, MetricError, dumps, loads, metric_value, require_extra
 from .tracing import described, restored
 
 VERSION = "3.0"  # whose interface this is
@@ -80,11 +80,10 @@ class ClassArgsValidator:
 
 
 def _schema() -> Any:
-    """Return the library schema; raise ImportError, with the command that installs it, if it is missing."""
-    try:
-        import schema
-    except ModuleNotFoundError:
-        raise ImportError("ClassArgsValidator needs schema: pip install 'pitchpipe[nni]'") from None
+    """Return the library schema; raise `MissingExtraError`, with the command that installs it, if it is missing."""
+    require_extra("ClassArgsValidator needs", "nni")
+    import schema
+
     return schema
 
 

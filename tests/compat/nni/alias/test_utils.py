@@ -89,5 +89,5 @@ def test_arguments_are_checked_with_schema(tmp_path: Any) -> None:
 
 def test_missing_schema_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "schema", None)
-    with pytest.raises(ImportError, match=r"needs schema: pip install 'pitchpipe\[nni\]'$"):
+    with pytest.raises(ImportError, match=r"needs the extra nni: pip install 'schema>=[\d.]+'$"):
         ClassArgsValidator().choices("mode", "a", "b")
