@@ -42,7 +42,8 @@ def ui(
     """Show the experiments of a directory in a web browser, and control those that are running.
 
     It needs no network, and also shows experiments that are over. On an address that other machines can reach, a
-    token is required: $PITCHPIPE_SERVER_TOKEN, or a random one that is part of the printed address.
+    token is required: $PITCHPIPE_SERVER_TOKEN, or a random one that is part of the printed address. Needs the extra
+    ui.
     """
     from ...server import require_server
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol import Json, JsonObject, Parameters
+from ...server import require_server
 from ...signals import DeferredSignals  # pyright: ignore[reportMissingImports]  (in pitchpipe/)
 from ...store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
 from ...store.reading import ExperimentView, Summary, TrialQuery, TrialRow
@@ -190,7 +191,11 @@ class Experiment:
 
     @_StaticToo
     def view(self, port: int = 8080, non_blocking: bool = False) -> None:
-        """Show the pages of an experiment, until Ctrl-C or, with `non_blocking`, until the script ends."""
+        """Show the pages of an experiment, until Ctrl-C or, with `non_blocking`, until the script ends.
+
+        Raise `MissingExtraError` without the extra `ui`.
+        """
+        require_server(pages=True)
         words = [*_COMMAND, "ui", str(self._path()), "--port", str(port), "--no-browser"]
         self._end_view()
         self._viewer = subprocess.Popen(words)
