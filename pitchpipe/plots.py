@@ -162,7 +162,9 @@ class Plots:
 
         require_extra(*_NEEDS)
         folder = self._folder_to_plot()
-        table = _table(folder, curves=curves, metric=metric, step=step, attempts=attempts, schedules=schedules)
+        table = _table(
+            folder, curves=curves, metric=metric, step=step, attempts=attempts, schedules=schedules
+        )
         return getattr(figures, function)(table, *arguments, **options)
 
 

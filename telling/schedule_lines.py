@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..store.reading import Schedule, ScheduleStep
 from ..protocol import counted
+from ..store.reading import Schedule, ScheduleStep
 from .words import parameters_text
 
 SCHEDULE_HEADS = ("from result", "trial", "parameters", "continues from")

@@ -14,7 +14,6 @@ from nicegui import html, ui
 
 from ...protocol import counted
 from ...store import StoreError
-from ...protocol import counted
 from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery
 from ...telling import escaped, visible
 from .. import figures

@@ -59,7 +59,7 @@ def test_trial_is_stopped_once_and_not_judged_again(arrivals):
 
 def test_spared_trial_is_judged_to_its_end_and_never_stopped() -> None:
     sent: list[Any] = []
-    judging = Judging(Threshold(), lambda command, payload: sent.append(loads(payload)))
+    judging = AssessorHalf(Threshold(), lambda command, payload: sent.append(loads(payload)))
     for sequence in range(5):
         judging.metric("a", sequence, dumps(sequence), is_spared=True)
         judging.metric("b", sequence, dumps(sequence))

@@ -104,9 +104,9 @@ def test_numbers_beside_the_objectives_are_metrics_of_the_table(tmp_path: Path) 
     made.store.close()
     with ExperimentView(made.folder) as view:
         table, at_first = read_table(view, metric="loss.train"), read_table(view, step=1)
-        with pytest.raises(KeyError, match="no metric .*nope.*acc.*loss.train.*size.mb"):
+        with pytest.raises(KeyError, match=r"no metric .*nope.*acc.*loss.train.*size.mb"):
             read_table(view, metric="nope")
-        with pytest.raises(KeyError, match="no metric .*nope"):
+        with pytest.raises(KeyError, match=r"no metric .*nope"):
             read_importance(view, "nope")
         with pytest.raises(ValueError, match="step has to be at least 1"):
             read_table(view, step=0)

@@ -144,7 +144,7 @@ def test_any_metric_that_trials_report_is_an_axis(name: str, metric: str, mixed:
 
 def test_unknown_metric_is_answered_with_those_there_are(mixed: ExperimentTable) -> None:
     for draw in DRAWN.values():
-        with pytest.raises(KeyError, match="no metric .*acc.*loss.*ms.*DROP TABLE.*train.loss"):
+        with pytest.raises(KeyError, match=r"no metric .*acc.*loss.*ms.*DROP TABLE.*train.loss"):
             draw(mixed, objective="acc")
 
 
