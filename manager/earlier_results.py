@@ -138,6 +138,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             has_repeats = {"sequence_id", *_OF_REPEATS} <= set(rows.fieldnames or ())
             others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS
             prefix = _prefix(rows.fieldnames or ())
+            results = ("final.", "metrics.") if _is_own(rows.fieldnames or ()) else ("final.",)
             families = dict[Any, list[EarlierResult]]()
             for number, row in enumerate(rows):
                 value = cell_value(row.pop(column) or "")
@@ -146,7 +147,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                     parameters = {
                         name.removeprefix(prefix or "parameters."): cell_value(text)
                         for name, text in row.items()
-                        if name and text and name not in others and not name.startswith("final.")
+                        if name and text and name not in others and not name.startswith(results)
                         if name.startswith(prefix)
                     }
                     finals = {

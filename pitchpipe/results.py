@@ -62,19 +62,24 @@ class ExperimentResult(Plots):
 
     @cached_property
     def trials(self) -> list[JsonObject]:
-        """All trials in the order in which they were made, as plain dicts."""
+        """All trials in the order in which they were made, as plain dicts.
+
+        `metrics` has what a trial reported last under each name, nested ones with dots: in its final result, or else in
+        its intermediate ones, so that a trial that runs or was stopped has them, too.
+        """
         names = list(self._directions)
-        return _read(self.folder, lambda view: [_row(trial, names) for trial in view.details()])
+        return _read(self.folder, lambda view: _rows(view, [*view.details()], names))
 
     @cached_property
     def families(self) -> list[JsonObject]:
         """The configurations that run several times: rows like those of `trials`, with means and `repeats`.
 
         `repeats` has the numbers of the `trials`, the `count` of those that succeeded, the `interval` of each mean
-        (half of the 95 % confidence interval) and how the family ended. Empty without `repeats` in the configuration.
+        (half of the 95 % confidence interval) and how the family ended; `metrics` are the means of numbers. Empty
+        without `repeats` in the configuration.
         """
         names = list(self._directions)
-        return _read(self.folder, lambda view: [_row(family, names) for family in view.families()])
+        return _read(self.folder, lambda view: _rows(view, view.families(), names))
 
     @cached_property
     def failures(self) -> list[str]:
@@ -113,8 +118,9 @@ class ExperimentResult(Plots):
         """Return the row of a family, or the row of a trial with all its details."""
         from .store.reading import FamilyRow
 
-        is_family = isinstance(trial, FamilyRow)
-        return _row(trial, list(self._directions)) if is_family else self.trial(trial.trial_id)
+        if not isinstance(trial, FamilyRow):
+            return self.trial(trial.trial_id)
+        return next(row for row in self.families if row["sequence_id"] == trial.sequence_id)
 
     @cached_property
     def front(self) -> JsonObject:
@@ -145,7 +151,9 @@ class ExperimentResult(Plots):
         return _read(self.folder, read_health)
 
     def dataframe(self) -> Any:
-        """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas.
+        """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x` and `metrics.y`.
+
+        It needs pandas.
 
         `start_time` and `end_time` are times (datetime64, UTC), `duration` is in seconds.
         """
@@ -158,7 +166,12 @@ class ExperimentResult(Plots):
 
         table = pandas.DataFrame(
             [
-                {name: value for head, given in row.items() for name, value in flat(given, head).items()}
+                {
+                    name: value
+                    for head, given in row.items()
+                    if given or head != "metrics"  # else an empty dict would be a value
+                    for name, value in flat(given, head).items()
+                }
                 for row in self.trials
             ]
         )
@@ -232,7 +245,13 @@ def _line(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
-def _row(trial: TrialRow, objectives: Sequence[str]) -> JsonObject:
+def _rows(view: ExperimentView, trials: Sequence[TrialRow], objectives: Sequence[str]) -> list[JsonObject]:
+    """Return trials or families as rows."""
+    metrics = view.metric_values(trials, view.all_metric_names() if trials else ())
+    return [_row(trial, metrics[trial.sequence_id], objectives) for trial in trials]
+
+
+def _row(trial: TrialRow, metrics: JsonObject, objectives: Sequence[str]) -> JsonObject:
     """Return a trial or a family as a row; its first names are those that callbacks receive."""
     from .store.reading import FamilyRow, TrialDetail, TrialTable, columns_in
 
@@ -242,6 +261,8 @@ def _row(trial: TrialRow, objectives: Sequence[str]) -> JsonObject:
             row["value"] = _value_of(trial, objectives)
         elif column.name == "kind":
             row["failure_kind"] = trial.kind
+        elif column.name == "metrics":
+            row["metrics"] = metrics
         elif column.name != "error" or isinstance(trial, TrialDetail):
             row[column.name] = getattr(trial, column.name)
     return row | ({"repeats": asdict(trial.repeats)} if isinstance(trial, FamilyRow) else {})

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         is_bare,
         left_text,
         length_text,
+        metric_text,
         moment_text,
         nouns,
         number_text,

@@ -126,6 +126,15 @@ def number_text(value: object) -> str:
     return rounded(value) if isinstance(value, float) else option_text(value)
 
 
+def metric_text(value: object) -> str:
+    """Return what a trial reported under a name; empty for null, and for a name that it did not report.
+
+    >>> metric_text(0.123456789), metric_text(float("nan")), metric_text(None), metric_text([1, 2]), metric_text(True)
+    ('0.123457', 'nan', '', '[1, 2]', 'true')
+    """
+    return "" if value is None else number_text(value)
+
+
 def margin_text(value: object, margin: float | None) -> str:
     """Return a result, and half of the 95 % confidence interval of a mean, if there is one.
 

@@ -43,9 +43,9 @@ def export(
     """Write the trials of an experiment as JSON, CSV or an Optuna study, while it runs or after.
 
     JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
-    "final", "start_time", "end_time", "reason", "kind", "exit_code", "attempts", "code"}]}; times are seconds
-    since the epoch, NaN and infinities are null.
-    CSV: one row per trial with sequence_id, id, status, start_time, end_time, parameters, final, reason, code;
+    "final", "metrics", "start_time", "end_time", "reason", "kind", "exit_code", "attempts", "code"}]}; times are
+    seconds since the epoch, NaN and infinities are null; metrics are what was reported last under each name.
+    CSV: one row per trial with sequence_id, id, status, start_time, end_time, parameters, final, metrics, reason, code;
     nested parameters and results are flattened with dots, NaN is an empty cell.
     With repeats, trials also have family, repeat and seed, and the experiment has its families.
     Optuna: a new SQLite file with one study, named after the experiment; trials that were stopped early are pruned.

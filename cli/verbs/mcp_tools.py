@@ -153,8 +153,9 @@ class McpTools:
     ) -> list[JsonObject]:
         """List trials with their parameters and results.
 
-        `where` has conditions such as parameters.lr < 0.1 and status == 'FAILED'; `sort` is number, best, highest,
-        lowest, longest, latest or, by an objective, value.NAME (lowest first) or -value.NAME; `limit` 0 means all.
+        `metrics` of a trial is what it reported last under each name. `where` has conditions such as lr < 0.1 and
+        train_loss < 0.5 and status == 'FAILED'; `sort` is number, best, highest, lowest, longest, latest or the name of
+        an objective, a metric, a parameter or a column (lowest first), or -NAME; `limit` 0 means all.
         """
         condition = [] if where is None else ["--where", where]
         return self._verb("trials", experiment, *condition, "--sort", sort, "--limit", limit)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ...protocol import Json
 from ...runner import TrialStatus
+from ...store import Annotation, Annotations
 from ...store.reading import (
+    ORDERS,
     Condition,
     ExperimentView,
     FamilyRow,
-    Goal,
+    FieldNames,
     QueryError,
     TrialColumn,
     TrialQuery,
@@ -23,32 +25,36 @@ from ...store.reading import (
     TrialTable,
     columns_in,
     family_object,
+    flat,
+    split_names,
     to_json,
     trial_object,
 )
-from ...telling import column_text, parameters_text, repeats_text, value_text, violation_text
+from ...telling import (
+    column_text,
+    metric_text,
+    number_text,
+    parameters_text,
+    repeats_text,
+    value_text,
+    violation_text,
+)
 from ..failures import Failure
 from ..lookup import chosen_experiment
 from ..printing import print_table
 from ..verb import WholeNumber, experiment_options, verb
 
 _STATUSES = [status.value for status in TrialStatus]
-_ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
-_OBJECTIVE = re.compile(r"-?value\.(.+)")
+_MOST_METRICS = 3  # beside the objectives, unless columns are chosen
+_MOST_NAMED = 12
 
 
 class _Order(click.Choice[str]):
-    """The name of an order, or an objective: `value.ms` for the lowest first, `-value.ms` for the highest first."""
+    """The word for an order, or the name of a column: `ms` for the lowest first, `-ms` for the highest first."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the order."""
-        try:
-            return value if _OBJECTIVE.fullmatch(value) else super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            how = (
-                "To sort by an objective, write value.NAME or -value.NAME; other metrics cannot be sorted by."
-            )
-            self.fail(f"{error.message} {how}", param, ctx)
+        """Return the order, which the experiment has to know."""
+        return str(value)
 
 
 @verb(
@@ -57,13 +63,17 @@ class _Order(click.Choice[str]):
     "pitchpipe trials k3x9a2bq --sort best --limit 10 --status SUCCEEDED",
     "pitchpipe trials --where \"parameters.lr < 0.1 and status == 'FAILED'\" --json",
     "pitchpipe trials --families --sort best",
-    "pitchpipe trials --sort value.default",
+    "pitchpipe trials --sort -duration --columns status,result,took",
 )
 @experiment_options
 @click.option(
-    "--sort", type=_Order(_ORDERS), default="number", show_default=True,
+    "--sort", type=_Order(ORDERS), default="number", show_default=True,
     help="Sort by number, result (best, the front of several objectives, highest or lowest first), duration (longest"
-    " first) or end (latest first); by an objective with value.NAME (lowest first) or -value.NAME (highest first).",
+    " first) or end (latest first); by a column with its name (lowest first) or -NAME (highest first).",
+)  # fmt: skip
+@click.option(
+    "--columns", metavar="NAMES",
+    help="Show these columns after the number, separated by commas: metrics, parameters, and those of tables.",
 )  # fmt: skip
 @click.option(
     "--limit",
@@ -78,7 +88,7 @@ class _Order(click.Choice[str]):
 )  # fmt: skip
 @click.option(
     "--where", metavar="CONDITION",
-    help="Show only trials for which it holds: FIELD < VALUE, with <= > >= == != or ~ (contains); `and` joins several.",
+    help="Show only trials for which it holds: NAME < VALUE, with <= > >= == != or ~ (contains); `and` joins several.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list, with all results.")
 @click.option(
@@ -89,50 +99,43 @@ def trials(
     experiment_id: str | None,
     directory: Path | None,
     sort: str,
+    columns: str | None,
     limit: int,
     statuses: tuple[str, ...],
     where: str | None,
     as_json: bool,
     families: bool,
 ) -> None:
-    """List the trials of an experiment with results, parameters and why they failed.
+    """List the trials of an experiment with results, metrics, parameters and why they failed.
 
-    The fields of a condition are sequence_id, status, reason, kind, duration, attempt, value, last, parameters.NAME,
-    value.NAME (an objective) and the other columns of docs/reference/http.md.
+    The headings of columns are their names in --sort, --where and --columns: train_loss, lr, status, took. A field has
+    a longer name, which no other has: metrics.NAME (reported last), value.NAME (an objective), final.NAME,
+    parameters.NAME, last, duration and the other columns of docs/reference/http.md.
     """
     if families and where is not None:
         raise Failure("--families lists configurations: give it without --where")
+    if as_json and columns is not None:
+        raise Failure("--json has all columns: give it without --columns")
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
-        names, objective = view.metric_names(), view.objectives()[0]
-        _check_order(sort, names)
-        field, descending = _order(sort, objective)
+        chosen = None if columns is None else _chosen(view, columns)
+        field, descending = _order(view, sort)
         query = TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
-        portion = _families(view, query, objective) if families else _trials(view, query, where)
+        portion = _families(view, query) if families else _trials(view, query, where)
         # By number, the newest are shown, as the last lines; in every other order, the first.
         rows = portion.rows[::-1] if sort == "number" else portion.rows
-        marks, limits = ({}, {}) if as_json else (_marks(view), view.limits())
-        numbers = [] if families or not as_json else [trial.sequence_id for trial in rows]
-        results = view.results_of(numbers)
-    if as_json:
-        listed = [
-            family_object(row)
-            if isinstance(row, FamilyRow)
-            else trial_object(row, [*results.get(row.sequence_id, {}).values()])
-            for row in rows
-        ]
-        click.echo(to_json(listed).decode())
-        return
+        if as_json:
+            click.echo(to_json(_objects(view, rows)).decode())
+            return
+        table = _Table.read(view, rows, chosen)
     noun = "families" if families else "trials"
     if not rows and portion.total:
         click.echo(f"none of {portion.total} {noun} matches")
         return
-    columns = columns_in(TrialTable.TERMINAL, with_repeats=any(row.family is not None for row in rows))
-    cells = _Cells(names=names, marks=marks, limits=limits)
-    head = [text for column in columns for text in cells.heads(column)]
-    lines = [[text for column in columns for text in cells.of(row, column)] for row in rows]
-    print_table(head, lines, len(head) - 2)  # the parameters give way
+    print_table(table.heads, map(table.line, rows), table.giving_way)
     if len(rows) < portion.matching:
         click.echo(f"{len(rows)} of {portion.matching} {noun}; --limit 0 shows all", err=True)
+    if table.left_out:
+        click.echo(f"more metrics: {table.left_out}; --columns NAMES shows others", err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,50 +152,59 @@ def _trials(view: ExperimentView, query: TrialQuery, where: str | None) -> _Port
         conditions = [] if where is None else Condition.parse_all(where)
         page = view.trials(replace(query, conditions=conditions))
     except QueryError as error:
-        raise Failure(f"--where: {error}") from error
+        raise Failure(f"{'--sort' if where is None else '--where'}: {error}") from error
     return _Portion(page.trials, page.total, page.total or view.trials(TrialQuery(limit=0)).total)
 
 
-def _families(view: ExperimentView, query: TrialQuery, objective: Goal) -> _Portion:
-    """Return the families; those without a value come last in every order."""
-    families = view.families()
-    if not families:
+def _families(view: ExperimentView, query: TrialQuery) -> _Portion:
+    if view.repeats() < 2:
         raise Failure("the configurations of this experiment run once: it has no repeats")
-    matching = [family for family in families if not query.statuses or family.status in query.statuses]
-    if query.sort == "best":
-        ordered = sorted(matching, key=_rank_in(view, objective))
-    else:
-        head, _, name = query.sort.partition(".")
-
-        def value_of(family: FamilyRow) -> Any:
-            return family.values.get(name) if head == "value" else getattr(family, head)
-
-        known = [family for family in matching if value_of(family) is not None]
-        known.sort(key=value_of, reverse=query.descending)
-        ordered = [*known, *(family for family in matching if value_of(family) is None)]
-    return _Portion(ordered[: query.limit], len(ordered), len(families))
+    try:
+        page = view.family_page(query)
+    except QueryError as error:
+        raise Failure(f"--sort: {error}") from error
+    return _Portion(page.trials, page.total, page.total or view.family_page(TrialQuery(limit=0)).total)
 
 
-def _rank_in(
-    view: ExperimentView, objective: Goal
-) -> Callable[[FamilyRow], tuple[bool, int, bool, bool, float]]:
-    """Return the key of the order `best`, which SQL has for trials: the means of families are not rows in the database.
+def _objects(view: ExperimentView, rows: Sequence[TrialRow]) -> list[dict[str, object]]:
+    """Return the rows as `--json` has them, with all results of trials."""
+    results = view.results_of([row.sequence_id for row in rows if not isinstance(row, FamilyRow)])
+    return [
+        family_object(row)
+        if isinstance(row, FamilyRow)
+        else trial_object(row, [*results.get(row.sequence_id, {}).values()])
+        for row in rows
+    ]
 
-    Families that keep the limits come first: the front, then those with all their repeats, since other means are less
-    certain, each by the first objective. Those that violate the limits follow, the closest to the limits first.
-    """
-    front, sign = view.front(), -1.0 if objective.direction == "maximize" else 1.0
-    places = {number: place for place, number in enumerate(front.infeasible, start=1)}
 
-    def rank(family: FamilyRow) -> tuple[bool, int, bool, bool, float]:
-        number, value = family.sequence_id, family.values.get(objective.name)
-        # A family that the end of the experiment cut off has no place among those that violate the limits.
-        is_beyond = violation_text(family.values, front.limits)
-        excess = places.get(number, len(places) + 1) if is_beyond else 0
-        is_behind, is_cut = number not in front.trials, family.family_end != "complete"
-        return value is None, excess, is_behind, is_cut, 0.0 if value is None else sign * value
+def _order(view: ExperimentView, sort: str) -> tuple[str, bool]:
+    """Return the field to sort by, and whether the largest comes first; raise `Failure`."""
+    result = f"value.{view.objectives()[0].name}"
+    words = {
+        "number": ("sequence_id", True),
+        "best": ("best", False),
+        "highest": (result, True),
+        "lowest": (result, False),
+        "longest": ("duration", True),
+        "latest": ("end_time", True),
+    }
+    if sort in words:
+        return words[sort]
+    try:
+        return view.field(sort.removeprefix("-")), sort.startswith("-")
+    except QueryError as error:
+        raise Failure(f"--sort: {error}") from error
 
-    return rank
+
+def _chosen(view: ExperimentView, columns: str) -> list[str]:
+    """Return the fields of these columns; raise `Failure`."""
+    names = split_names(columns)
+    if not names:
+        raise Failure("--columns names no column: write names such as status,result,took")
+    try:
+        return [name if name == "parameters" else view.field(name) for name in names]
+    except QueryError as error:
+        raise Failure(f"--columns: {error}") from error
 
 
 def _marks(view: ExperimentView) -> dict[int, str]:
@@ -203,53 +215,139 @@ def _marks(view: ExperimentView) -> dict[int, str]:
     return {number: "knee" if number == front.knee else "yes" for number in front.trials}
 
 
-def _check_order(sort: str, names: list[str]) -> None:
-    """Raise `Failure` for an order by an objective that the experiment does not have."""
-    if (objective := _OBJECTIVE.fullmatch(sort)) and objective[1] not in names:
-        possible = " or ".join(f"value.{name}" for name in names)
-        raise Failure(f"--sort: there is no objective '{objective[1]}': write {possible}")
+_Column = tuple[str, Callable[[TrialRow], str]]
 
 
-def _order(sort: str, objective: Goal) -> tuple[str, bool]:
-    """Return the field to sort by, and whether the largest comes first."""
-    if _OBJECTIVE.fullmatch(sort):
-        return sort.removeprefix("-"), sort.startswith("-")
-    result = f"value.{objective.name}"
-    return {
-        "number": ("sequence_id", True),
-        "best": ("best", False),
-        "highest": (result, True),
-        "lowest": (result, False),
-        "longest": ("duration", True),
-        "latest": ("end_time", True),
-    }[sort]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """Each column with its heading and the text of its cells; `left_out` names further metrics."""
+
+    columns: Sequence[_Column]
+    left_out: str
+
+    @classmethod
+    def read(cls, view: ExperimentView, rows: Sequence[TrialRow], chosen: Sequence[str] | None) -> _Table:
+        """Return the table with the chosen fields, or the usual columns."""
+        names = view.names()
+        metrics = [one.name for one in names.beside]
+        shown = metrics[:_MOST_METRICS] if chosen is None else _metrics_in(chosen)
+        cells = _Cells(
+            objectives=view.metric_names(),
+            main=view.main_objective(),
+            marks=_marks(view),
+            limits=view.limits(),
+            reported=view.metric_values(rows, shown),
+            noted=Annotations(view.folder).all(),
+            names=names,
+        )
+        if chosen is not None:
+            return cls(columns=[cells.number, *map(cells.of_field, chosen)], left_out="")
+        left = [names.heading(name) for name in metrics[_MOST_METRICS:]]
+        more = f" and {len(left) - _MOST_NAMED:,} more" if len(left) > _MOST_NAMED else ""
+        usual = cells.usual(shown, with_repeats=any(row.family is not None for row in rows))
+        return cls(columns=[*usual], left_out=f"{', '.join(left[:_MOST_NAMED])}{more}")
+
+    @property
+    def heads(self) -> list[str]:
+        return [head for head, _ in self.columns]
+
+    @property
+    def giving_way(self) -> int | None:
+        """The place of the parameters, which are cut or left out on a narrow terminal."""
+        return self.heads.index("parameters") if "parameters" in self.heads else None
+
+    def line(self, row: TrialRow) -> list[str]:
+        return [text(row) for _, text in self.columns]
+
+
+def _metrics_in(fields: Sequence[str]) -> list[str]:
+    return [name for head, _, name in (field.partition(".") for field in fields) if head == "metrics"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cells:
-    """The texts of the table, with the metrics `names`, the `marks` of the front and the violated `limits`."""
+    """Makes columns; `marks` are those of the front, `reported` the metrics by trial, `noted` what people noted."""
 
-    names: Sequence[str]
+    objectives: Sequence[str]
+    main: str
     marks: Mapping[int, str]
     limits: Mapping[str, str]
+    reported: Mapping[int, Mapping[str, Json]]
+    noted: Mapping[int | None, Annotation]
+    names: FieldNames
 
-    def heads(self, column: TrialColumn) -> list[str]:
-        if column.name != "values":
-            return ["#" if column.name == "sequence_id" else column.short_head]
-        results = self.names if len(self.names) > 1 else [column.short_head]
-        return [*results, *(["front"] if self.marks else [])]
+    @property
+    def number(self) -> _Column:
+        return "#", lambda row: str(row.sequence_id)
 
-    def of(self, trial: TrialRow, column: TrialColumn) -> list[str]:
+    def usual(self, metrics: Sequence[str], *, with_repeats: bool) -> Iterator[_Column]:
+        """Yield the usual columns, with these metrics."""
+        for column in columns_in(TrialTable.TERMINAL, with_repeats=with_repeats):
+            match column.name:
+                case "sequence_id":
+                    yield self.number
+                case "values":
+                    yield from self._results(column)
+                case "metrics":
+                    yield from (self.of_field(f"metrics.{name}") for name in metrics)
+                case _:
+                    yield self._stored(column)
+
+    def _results(self, column: TrialColumn) -> Iterator[_Column]:
+        for name in self.objectives:
+            yield self._objective(name if len(self.objectives) > 1 else column.short_head, name)
+        if self.marks:
+            yield "front", lambda row: self.marks.get(_compared(row), "")
+        if self.limits:
+            yield "limits", lambda row: "violated" if violation_text(row.values, self.limits) else ""
+
+    def _objective(self, head: str, name: str) -> _Column:
+        return head, lambda row: value_text(row, name)
+
+    def _stored(self, column: TrialColumn) -> _Column:
         match column.name:
             case "family":
-                return [repeats_text(trial) or f"{trial.family}, repeat {trial.repeat}"]
+                return "family", lambda row: repeats_text(row) or f"{row.family}, repeat {row.repeat}"
             case "status":
-                return [trial.status]
-            case "values":
-                number = trial.sequence_id if trial.family is None else trial.family
-                results = [value_text(trial, name) for name in self.names]
-                return [*results, *([self.marks.get(number, "")] if self.marks else [])]
+                return "status", lambda row: row.status
             case "parameters":
-                return [parameters_text(trial.parameters)]
+                return "parameters", lambda row: parameters_text(row.parameters)
+            case "tags":
+                return "tags", lambda row: ", ".join(self.noted.get(row.sequence_id, Annotation()).tags)
+            case "note":
+                return "note", lambda row: self.noted.get(row.sequence_id, Annotation()).note
             case _:
-                return [column_text(trial, column, self.limits)]
+                head = column.short_head or column.name
+                return head, lambda row: column_text(row, column, self.limits)
+
+    def of_field(self, field: str) -> _Column:
+        """Return the column of a field."""
+        head, _, name = field.partition(".")
+        match head:
+            case "value":
+                name = self.main if name in ("", "default") else name
+                return self._objective("result" if len(self.objectives) == 1 else name, name)
+            case "metrics":
+                heading = self.names.heading(name)
+                return heading, lambda row: metric_text(self.reported[row.sequence_id].get(name))
+            case "final":
+                return field, lambda row: metric_text(flat(row.final, "final").get(field))
+            case "parameters" if name:
+                heading = name if self.names.field(name) == field else field
+                return heading, lambda row: _parameter_text(row, name)
+            case _:
+                (column,) = (
+                    one for one in columns_in(TrialTable.WHERE | TrialTable.PAGE) if one.name == field
+                )
+                return self._stored(column)
+
+
+def _compared(row: TrialRow) -> int:
+    """Return the number of what is compared with others: a trial, or the family of one."""
+    return row.sequence_id if row.family is None else row.family
+
+
+def _parameter_text(row: TrialRow, name: str) -> str:
+    found = flat(row.parameters)
+    values = (found[one] for one in (f"{name}._name", name) if one in found)
+    return next(map(number_text, values), "")

@@ -49,7 +49,7 @@ class TableQuery(BaseModel):
         str,
         Field(
             max_length=300,
-            description="`best`, `sequence_id`, `value`, `value.NAME`, `last`, `duration`, `parameters.NAME` ...",
+            description="`best`, `sequence_id`, `value`, `value.NAME`, `metrics.NAME`, `last`, `parameters.NAME` ...",
         ),
     ] = "sequence_id"
     descending: bool = False

@@ -20,17 +20,24 @@ from .elements import action, attributed, badge, panel, scripted
 from .readers import may_change
 
 
-async def made(change: Callable[..., object], *arguments: object, done: str = "") -> bool:
-    """Make a change, in a thread; report that it is `done`, or why it failed. Readers make none, whatever they send."""
+async def made(
+    change: Callable[..., Any], *arguments: object, done: str | Callable[[Any], None] = ""
+) -> bool:
+    """Make a change, in a thread; report that it is `done`, or why it failed. Readers make none, whatever they send.
+
+    A function in the place of a text gets what the change returned, and reports it.
+    """
     if not may_change():
         show_refusal(WHY_READ_ONLY)
         return False
     try:
-        await asyncio.to_thread(change, *arguments)
+        answer = await asyncio.to_thread(change, *arguments)
     except (ControlError, StoreError, ValueError, OSError) as error:
         show_refusal(str(error))
         return False
-    if done:
+    if callable(done):
+        done(answer)
+    elif done:
         say(done)
     return True
 
@@ -64,13 +71,21 @@ def copy_button(text: str, name: str, done: str, label: str = "Copy") -> ui.butt
 
 
 _REFUSAL = "pp-refusal"
+_TIME_TO_CLICK = 12_000  # milliseconds
 _CLOSE = "document.querySelectorAll(BUTTONS).forEach(close => close.click())"
 
 
-def say(text: str) -> None:
-    """Show that something has been done, and close the refusals before it."""
+def say(text: str, link: tuple[str, str] | None = None) -> None:
+    """Show that something has been done, with a link (its text and address), and close the refusals before it."""
     ui.run_javascript(scripted(_CLOSE, BUTTONS=f".{_REFUSAL} .q-btn"))
-    ui.notify(escaped(text), type="positive", position="bottom-right")
+    if link is None:
+        ui.notify(escaped(text), type="positive", position="bottom-right")
+        return
+    label, address = link
+    leads = {"label": label, "href": address, "color": "white", "noCaps": True}
+    ui.notify(
+        escaped(text), type="positive", position="bottom-right", timeout=_TIME_TO_CLICK, actions=[leads]
+    )
 
 
 def show_refusal(text: str) -> None:

@@ -28,8 +28,9 @@ window.pitchpipe = {
     this.hiding ??= document.head.appendChild(document.createElement("style"));
     this.hiding.textContent = rules.join("\n");
   },
-  // Remember the sort order, the filters and the shown columns of a grid.
-  rememberGrid(api, usual) {
+  // Remember the sort order, the filters and the shown columns of a grid; its usual columns are in its context.
+  rememberGrid(api) {
+    const { usual } = api.getGridOption("context");
     const columns = api.getColumnState().filter((column) => !column.hide && !column.colId.startsWith("ag-Grid"));
     const sorted = columns.find((column) => column.sort);
     const filter = api.getFilterModel();
@@ -37,8 +38,30 @@ window.pitchpipe = {
     this.remember({
       sort: sorted ? (sorted.sort === "desc" ? "-" : "") + sorted.colId : "",
       filter: Object.keys(filter).length ? JSON.stringify(filter) : "",
-      columns: [...shown].sort().join() === [...usual].sort().join() ? "" : shown.join(),
+      columns: [...shown].sort().join() === [...usual].sort().join() ? "" : shown.map(encodeURIComponent).join(),
     });
+  },
+  // Remember the selected rows of a grid, as many as an address takes.
+  rememberSelected(api) {
+    this.remember({ selected: api.getSelectedNodes().map((row) => row.id).slice(0, 100).join() });
+  },
+  // Return what selects these rows of a grid once, as they come: those that were selected when the page was left.
+  selecting(numbers) {
+    const wanted = new Set(numbers.map(String));
+    return ({ api }) => {
+      for (const row of [...wanted].map((id) => api.getRowNode(id)).filter((one) => one?.data)) {
+        wanted.delete(row.id);
+        row.setSelected(true);
+      }
+    };
+  },
+  // Add columns to a grid after one of its columns; what was chosen of the others stays.
+  addColumns(api, definitions, after) {
+    api.setGridOption("columnDefs", [...api.getColumnDefs(), ...definitions]);
+    const place = api.getAllGridColumns().findIndex((column) => column.getColId() === after);
+    api.moveColumns(definitions.map((one) => one.colId), place + 1);
+    const shown = definitions.filter((one) => !one.hide).map((one) => one.colId);
+    api.getGridOption("context").usual.push(...shown);
   },
 };
 

@@ -18,14 +18,16 @@ from .compare_page import compare_page
 from .comparison_page import comparison_page
 from .experiments_page import ListView, experiments_page
 from .frame import ROOT, Where, add_head, show_missing
+from .grid_columns import columns_of, metric_column
 from .logs_page import logs_page
 from .overview_page import overview_page
 from .plots_page import Choice, plots_page
 from .readers import keep_to_their_pages
 from .settings_page import settings_page
-from .trial_grid import GridRequest, columns_of, read_rows
+from .table_view import TableView
+from .trial_grid import GridRequest, metrics_of, read_rows
 from .trial_page import file_response, trial_page
-from .trials import TableView, trials_page
+from .trials import trials_page
 
 
 def add_pages(app: FastAPI, experiments: Experiments) -> None:
@@ -75,8 +77,10 @@ def _add_routes(experiments: Experiments) -> None:
         sort: str = "",
         filter: str = "",
         columns: str = "",
+        families: str = "",
+        selected: str = "",
     ) -> None:
-        view = TableView.parse(search, where, status, sort, filter, columns)
+        view = TableView.parse(search, where, status, sort, filter, columns, families, selected)
         await _guarded(trials_page(experiments, experiment, view))
 
     @ui.page("/{experiment}/trials/{trial}")
@@ -117,11 +121,14 @@ def _add_data(experiments: Experiments) -> None:
         sort: str = "",
         filter: str = "",
         where: str = "",
+        metrics: str = "",
+        families: bool = False,
     ) -> Response:
         try:
             view = experiments.view(experiment)
-            columns = columns_of(view.config(), view.metric_names())
-            request = GridRequest.parse(start, end, search, status, sort, filter, where)
+            reported = [metric_column(name) for name in metrics_of(metrics)]
+            columns = columns_of(view.config(), view.metric_names(), reported=reported)
+            request = GridRequest.parse(start, end, search, status, sort, filter, where, families=families)
             block = read_rows(view, columns, request, Where(view.experiment_id).path("trials"))
         except (LookupError, QueryError, StoreError) as error:
             block = {"error": str(error)}

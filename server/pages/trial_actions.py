@@ -10,12 +10,13 @@ from typing import Any
 from nicegui import html, ui
 from nicegui.element import Element
 
-from ...manager.control import add_trial, kill_trial, rerun_trial
+from ...manager.control import TrialIds, add_trial, kill_trial, rerun_trial
 from ...protocol import Config, Json, Parameters
+from ...runner import TrialStatus
 from ...search_space import SearchSpace, SearchSpaceError, identity
-from ...store.reading import ExperimentView, Summary, TrialDetail
+from ...store.reading import ExperimentView, Summary, TrialRow
 from ...telling import escaped, option_text, visible
-from .actions import confirmed, copied, made, result_of, show_refusal
+from .actions import confirmed, copied, made, result_of, say, show_refusal
 from .elements import action, attributed
 from .frame import ROOT, Where
 from .readers import may_change
@@ -33,19 +34,26 @@ class TrialActions:
         self._where = where
         self._chosen = chosen
         self._buttons: list[ui.button] = []
+        self._selected: list[int] = []
         self._changing: list[ui.button] = []
         self._kill: ui.button | None = None
         self._resume_link: Element | None = None
         # What was typed into a form that was closed, by the trial that it was filled in from.
         self._unfinished: dict[int | None, Parameters] = {}
 
-    def toolbar(self) -> None:
-        """Make the buttons above the table; some need selected trials."""
+    def toolbar(self, *, can_kill: bool = True) -> None:
+        """Make the buttons above the table; some need selected trials, and Kill one that has not ended."""
         compare = action("Compare", self.compare, icon="compare_arrows", tip="Compare the selected trials")
         copy = action("Copy", self.copy, icon="content_copy", tip="Copy the parameters")
         self._buttons = [compare, copy, *self.changes()]
         for button in self._buttons:
             button.disable()
+        if self._kill is not None:
+            self._buttons.remove(self._kill)
+            if not can_kill:
+                self._changing.remove(self._kill)
+                self._kill.set_visibility(False)
+                self._kill = None
         if may_change():
             self._changing.append(action("Add trial", self.add, icon="add", kind="outline"))
 
@@ -75,9 +83,15 @@ class TrialActions:
 
     async def show_selected(self) -> None:
         """Enable or disable the buttons."""
-        some = bool(await self._chosen())
+        self._selected = await self._chosen()
         for button in self._buttons:
-            button.set_enabled(some)
+            button.set_enabled(bool(self._selected))
+        await self.follow()
+
+    async def follow(self) -> None:
+        """Disable Kill once all selected trials have ended."""
+        if self._kill is not None:
+            self._kill.set_enabled(bool(await self._living(self._selected)))
 
     async def compare(self) -> None:
         """Open the page that shows the trials side by side."""
@@ -96,11 +110,14 @@ class TrialActions:
         await copied(json.dumps(parameters[0] if len(parameters) == 1 else parameters), done)
 
     async def kill(self) -> None:
-        """Kill the trials after a confirmation."""
-        numbers = await self._chosen()
+        """Kill those of the trials that have not ended, after a confirmation."""
+        numbers = [trial.sequence_id for trial in await self._living(await self._chosen())]
+        if not numbers:
+            show_refusal("these trials have ended")
+            return
         consequence = "The processes get the grace period to end. The experiment continues."
         if await confirmed(f"Kill {_named(numbers)}?", consequence, "Kill"):
-            for trial in await self._trials(numbers):
+            for trial in await self._living(numbers):
                 done = f"Trial {trial.sequence_id} is being killed"
                 await made(kill_trial, self._view.folder, trial.trial_id, done=done)
 
@@ -108,7 +125,7 @@ class TrialActions:
         """Run the same parameters again, as new trials."""
         for trial in await self._trials(await self._chosen()):
             done = f"The parameters of trial {trial.sequence_id} will run again"
-            await made(rerun_trial, self._view.folder, trial.trial_id, done=done)
+            await made(rerun_trial, self._view.folder, trial.trial_id, done=self._saying(done))
 
     async def add(self) -> None:
         """Show the form of a new trial, filled in as it was closed, or from the first selected trial, or the best."""
@@ -120,12 +137,25 @@ class TrialActions:
         done = "The trial has been added: it starts as soon as resources are free"
 
         async def run(parameters: Parameters) -> bool:
-            return await made(add_trial, self._view.folder, parameters, done=done)
+            return await made(add_trial, self._view.folder, parameters, done=self._saying(done))
 
         self._unfinished[source] = await TrialForm(config, filled, run).ask()
 
-    async def _trials(self, numbers: Sequence[int]) -> list[TrialDetail]:
-        return await asyncio.to_thread(lambda: [self._view.trial(number) for number in numbers])
+    def _saying(self, done: str) -> Callable[[TrialIds], None]:
+        """Return what says that a trial is made, with a link to it."""
+
+        def tell(new: TrialIds) -> None:
+            number = new["sequence_id"]
+            say(done, link=(f"Open trial {number}", self._where.path(f"trials/{number}")))
+
+        return tell
+
+    async def _living(self, numbers: Sequence[int]) -> list[TrialRow]:
+        """Return those of the trials that have not ended."""
+        return [trial for trial in await self._trials(numbers) if not TrialStatus(trial.status).is_final]
+
+    async def _trials(self, numbers: Sequence[int]) -> list[TrialRow]:
+        return await asyncio.to_thread(self._view.numbered, numbers)
 
 
 def _named(numbers: Sequence[int]) -> str:

@@ -1,164 +1,30 @@
-"""The columns and rows of the table of trials, as AG Grid asks for them: a request is a query of the store."""
+"""The rows of the table of trials, as AG Grid asks for them: a request is a query of the store."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from ...protocol import Config, JsonObject
+from ...protocol import Json, JsonObject
 from ...store import Annotation, Annotations
-from ...store.reading import (
-    Condition,
-    ExperimentView,
-    QueryError,
-    TrialColumn,
-    TrialQuery,
-    TrialRow,
-    TrialTable,
-    columns_in,
+from ...store.reading import Condition, ExperimentView, FamilyRow, QueryError, TrialQuery, TrialRow
+from ...telling import (
+    column_text,
+    metric_text,
+    number_text,
+    repeats_text,
+    value_text,
+    violation_text,
+    visible,
 )
-from ...telling import column_text, number_text, visible
-from ..figures import Dimension, dimensions_of
 from .elements import TRIAL_TONES
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column: `field` is the field of a trial query, `head` its heading.
-
-    `kind` is `number`, `text`, or empty for a column that cannot be filtered; `path` leads to a parameter's value,
-    `direction` is that of an objective, which the first click sorts best first. The others are `stored` columns.
-    """
-
-    field: str
-    head: str
-    kind: str = ""
-    width: int = 110
-    hidden: bool = False
-    path: tuple[str, ...] = ()
-    direction: str | None = None
-    stored: TrialColumn | None = None
-
-    @property
-    def definition(self) -> JsonObject:
-        """The definition for AG Grid."""
-        return {
-            "colId": self.field,
-            "field": self.field,
-            "headerName": visible(self.head),
-            "width": self.width,
-            "hide": self.hidden,
-            **_FILTERS[self.kind],
-            **(_TONE if self.field == "status" else {}),
-            **({"sortable": False} if self.field in _NOTED else {}),
-            **({"sortingOrder": _ORDERS[self.direction]} if self.direction else {}),
-        }
-
-
-_NOTED = ("tags", "note")  # the store has no order for what people noted
-_ORDERS: Mapping[str, list[str]] = {"maximize": ["desc", "asc"], "minimize": ["asc", "desc"]}
-_TONE = {":cellClass": "cell => cell.data?.tone ?? ''"}
-# Of the kinds of values that can be filtered.
-_FILTER_KINDS: Mapping[str, str] = {"number": "number", "duration": "number", "text": "text"}
-_WIDTHS: Mapping[str, int] = {"sequence_id": 82, "trial_id": 100, "status": 112, "reason": 380, "note": 260}
-_WIDTHS_BY_KIND: Mapping[str, int] = {"text": 140, "moment": 170, "duration": 110}
-_ARROW = 25  # of the column that is sorted
-_NUMBER = 125  # six digits after 0.000
-_ONE_CONDITION = {"maxNumConditions": 1, "debounceMs": 150}
-# The options of the grid's filters, as the symbols of a condition.
-_SYMBOLS: Mapping[str, str] = {
-    "lessThan": "<",
-    "lessThanOrEqual": "<=",
-    "greaterThan": ">",
-    "greaterThanOrEqual": ">=",
-    "equals": "=",
-    "notEqual": "!=",
-    "contains": "~",
-}
-_NUMBER_OPTIONS = [*(option for option in _SYMBOLS if option != "contains"), "inRange", "blank", "notBlank"]
-_TEXT_OPTIONS = ["contains", "equals", "notEqual", "blank", "notBlank"]
-_FILTERS: Mapping[str, JsonObject] = {
-    "": {"filter": False},
-    "number": {
-        "filter": "agNumberColumnFilter",
-        "filterParams": {**_ONE_CONDITION, "filterOptions": _NUMBER_OPTIONS, "inRangeInclusive": True},
-        "type": "rightAligned",
-    },
-    "text": {
-        "filter": "agTextColumnFilter",
-        "filterParams": {**_ONE_CONDITION, "filterOptions": _TEXT_OPTIONS},
-    },
-}
-
-
-def columns_of(
-    config: Config,
-    metrics: Sequence[str],
-    directions: Mapping[str, str] | None = None,
-    *,
-    empty: Collection[str] = (),
-) -> list[Column]:
-    """Return all columns, in the order in which they are shown; `directions` are those of the objectives, by name.
-
-    Those that are `empty`, because no trial has a value there, are hidden at first.
-    """
-    columns = list[Column]()
-    is_repeated = (config.get("repeats") or {}).get("count", 1) > 1
-    for stored in columns_in(TrialTable.PAGE | TrialTable.MENU, with_repeats=is_repeated):
-        if stored.name == "values":
-            columns += _metric_columns(metrics, directions or {})
-        elif stored.name == "parameters":
-            dimensions = dimensions_of(config.get("searchSpace"), config.get("constraints") or ())
-            columns += map(_parameter_column, dimensions)
-        else:
-            is_hidden = TrialTable.MENU in stored.tables or stored.name in empty
-            columns.append(_stored_column(stored, is_hidden=is_hidden))
-    return columns
-
-
-def _stored_column(stored: TrialColumn, *, is_hidden: bool) -> Column:
-    usual = _WIDTHS_BY_KIND.get(stored.kind) or _width(stored.head)
-    return Column(
-        field=stored.name,
-        head=stored.head,
-        kind=_FILTER_KINDS.get(stored.kind, ""),
-        width=_WIDTHS.get(stored.name, usual),
-        hidden=is_hidden,
-        stored=stored,
-    )
-
-
-def _metric_columns(metrics: Sequence[str], directions: Mapping[str, str]) -> Iterator[Column]:
-    for name in metrics:
-        head = "Result" if name == "default" else name
-        yield Column(
-            field=f"value.{name}",
-            head=head,
-            kind="number",
-            width=_width(head) + _ARROW,
-            direction=directions.get(name),
-        )
-
-
-def _width(head: str) -> int:
-    """Return the width of a column in which its head is not cut."""
-    return min(max(105, 9 * len(head) + 60), 260)
-
-
-def _parameter_column(dimension: Dimension) -> Column:
-    kind = "text" if dimension.categorical else "number"
-    return Column(
-        field=dimension.field,
-        head=dimension.name,
-        kind=kind,
-        width=max(_width(dimension.name), 0 if dimension.categorical else _NUMBER),
-        path=dimension.path,
-    )
-
+from .grid_columns import SYMBOLS, Column
 
 _MOST_ROWS = 500
+_LONGEST_CELL = 300
+_BROKEN = '<span class="pp-limit" title="violates a limit">!</span>'
 _STAR = '<span class="pp-star" title="{}">{}</span>'
 
 
@@ -166,7 +32,8 @@ _STAR = '<span class="pp-star" title="{}">{}</span>'
 class GridRequest:
     """A request of the grid: rows `start` to `end` - 1 that match search, condition, statuses and filters.
 
-    `where` is a condition as `pitchpipe trials --where` takes it; without `sort` the best trial comes first.
+    `where` is a condition as `pitchpipe trials --where` takes it; without `sort` the best trial comes first. A request
+    for `families` has an order and statuses only.
     """
 
     start: int = 0
@@ -176,10 +43,20 @@ class GridRequest:
     statuses: Sequence[str] = ()
     sort: Sequence[JsonObject] = ()
     filters: Mapping[str, JsonObject] = field(default_factory=dict)
+    families: bool = False
 
     @classmethod
     def parse(
-        cls, start: int, end: int, search: str, status: str, sort: str, filters: str, where: str = ""
+        cls,
+        start: int,
+        end: int,
+        search: str,
+        status: str,
+        sort: str,
+        filters: str,
+        where: str = "",
+        *,
+        families: bool = False,
     ) -> GridRequest:
         """Parse the query of the address, with AG Grid's models `sort` and `filters` as JSON; raise `QueryError`."""
         statuses = [word for word in status.split(",") if word]
@@ -197,6 +74,7 @@ class GridRequest:
             statuses=statuses,
             sort=models[0],
             filters=models[1],
+            families=families,
         )
 
     def query(self) -> TrialQuery:
@@ -222,6 +100,21 @@ class GridRequest:
         )
 
 
+def metrics_of(text: str) -> list[str]:
+    """Return the names of metrics in a JSON list; raise `QueryError` for anything else.
+
+    >>> metrics_of('["train_loss"]'), metrics_of("")
+    (['train_loss'], [])
+    """
+    try:
+        names = json.loads(text or "[]")
+    except ValueError as error:
+        raise QueryError(f"metrics have to be JSON: {error}") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise QueryError("metrics have to be a list of names")
+    return names
+
+
 def _conditions(name: str, model: JsonObject) -> Iterator[Condition]:
     kind, value = str(model.get("type")), model.get("filter")
     if kind == "blank":
@@ -231,11 +124,11 @@ def _conditions(name: str, model: JsonObject) -> Iterator[Condition]:
     elif kind == "inRange":
         yield Condition(name, ">=", value)
         yield Condition(name, "<=", model.get("filterTo"))
-    elif kind in _SYMBOLS:
-        yield Condition(name, _SYMBOLS[kind], value)
+    elif kind in SYMBOLS:
+        yield Condition(name, SYMBOLS[kind], value)
     else:
         raise QueryError(
-            f"'{kind}' is not a filter; valid are {', '.join(_SYMBOLS)}, inRange, blank, notBlank"
+            f"'{kind}' is not a filter; valid are {', '.join(SYMBOLS)}, inRange, blank, notBlank"
         )
 
 
@@ -250,15 +143,25 @@ def read_rows(
     view: ExperimentView, columns: Sequence[Column], request: GridRequest, trial_root: str
 ) -> Block:
     """Return the rows that a request is for."""
-    page = view.trials(request.query())
-    stars, limits = _stars(view), view.limits()
-    noted = Annotations(view.folder).all()
-    rows = []
-    for trial in page.trials:
-        annotation = noted.get(trial.sequence_id, Annotation())
-        star = stars.get(trial.sequence_id, "")
-        rows.append(_row(trial, annotation, columns, trial_root, limits, star=star))
-    return {"rows": rows, "total": page.total}
+    query = request.query()
+    page = view.family_page(query) if request.families else view.trials(query)
+    about = _About(
+        stars=_stars(view),
+        limits=view.limits(),
+        noted=Annotations(view.folder).all(),
+        reported=view.metric_values(page.trials, [one.metric for one in columns if one.metric is not None]),
+    )
+    return {"rows": [_row(trial, columns, trial_root, about) for trial in page.trials], "total": page.total}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _About:
+    """What rows have beside their trials: stars, notes and metrics by number, and the limits by metric."""
+
+    stars: Mapping[int, str]
+    limits: Mapping[str, str]
+    noted: Mapping[int | None, Annotation]
+    reported: Mapping[int, Mapping[str, Json]]
 
 
 def _stars(view: ExperimentView) -> dict[int, str]:
@@ -271,27 +174,26 @@ def _stars(view: ExperimentView) -> dict[int, str]:
     return front | dict.fromkeys(knee, _STAR.format("the knee of the Pareto front", "✦"))
 
 
-def _row(
-    trial: TrialRow,
-    annotation: Annotation,
-    columns: Sequence[Column],
-    trial_root: str,
-    limits: Mapping[str, str],
-    *,
-    star: str,
-) -> JsonObject:
+def _row(trial: TrialRow, columns: Sequence[Column], trial_root: str, about: _About) -> JsonObject:
     number = trial.sequence_id
     address = f"{trial_root}/{number}"
-    row: JsonObject = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial.status, "")}
+    broken = [
+        f"value.{name}"
+        for name, value in trial.values.items()
+        if name in about.limits and violation_text({name: value}, about.limits)
+    ]
+    tone = "warn" if broken else TRIAL_TONES.get(trial.status, "")
+    row: JsonObject = {"number": number, "address": address, "tone": tone, "broken": broken}
     for column in columns:
-        if text := _text(trial, annotation, column, limits):
-            row[column.field] = text
+        if text := _text(trial, column, about):
+            row[column.field] = text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"
     # The only HTML cell: made of a number, an address of these pages, and constant words.
-    row["sequence_id"] = f'{star}<a href="{address}">{number}</a>'
+    mark = _BROKEN if broken else about.stars.get(number, "")
+    row["sequence_id"] = f'{mark}<a href="{address}">{number}</a>'
     return row
 
 
-def _text(trial: TrialRow, annotation: Annotation, column: Column, limits: Mapping[str, str]) -> str:
+def _text(trial: TrialRow, column: Column, about: _About) -> str:
     """Return the text of a cell; empty without a value."""
     if column.path:
         value = trial.parameters
@@ -300,15 +202,19 @@ def _text(trial: TrialRow, annotation: Annotation, column: Column, limits: Mappi
                 return ""
             value = value[step]
         return number_text(value)  # null may be an option
+    if column.metric is not None:
+        return metric_text(about.reported[trial.sequence_id].get(column.metric))
     if column.stored is None:
-        result = trial.values.get(column.field.removeprefix("value."))
-        return "" if result is None else number_text(result)
+        return value_text(trial, column.field.removeprefix("value."))
+    annotation = about.noted.get(trial.sequence_id, Annotation())
     match column.field:
         case "last" if trial.status == "SUCCEEDED":
             return ""  # its result says it
+        case "family" if isinstance(trial, FamilyRow):
+            return repeats_text(trial)
         case "tags":
             return visible(", ".join(annotation.tags))
         case "note":
             return visible(annotation.note)
         case _:
-            return visible(column_text(trial, column.stored, limits))
+            return visible(column_text(trial, column.stored, about.limits))

@@ -4,37 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nicegui import html, ui
 
-from ...protocol import JsonObject, counted
-from ...store.reading import Condition, FeedEvent, Goal, QueryError, Summary, TrialQuery
-from ...telling import STATUS_WORDS, status_text, visible
+from ...protocol import Config, JsonObject, counted
+from ...store.reading import (
+    Condition,
+    ExperimentView,
+    FeedEvent,
+    FieldNames,
+    Goal,
+    QueryError,
+    Summary,
+    TrialQuery,
+)
+from ...telling import STATUS_WORDS, nouns, status_text, visible
 from ..experiments import Experiments
+from .actions import show_refusal
 from .elements import action, scripted
 from .frame import Where, experiment_frame
+from .grid_columns import Column, columns_of, metric_column, of_families, reported_columns
+from .table_view import TableView
 from .trial_actions import TrialActions
-from .trial_grid import Column, columns_of
 
 _BLOCK = 100
+_NAMES_EVERY = 5.0  # seconds between two looks for metrics that are new
 
 
 async def trials_page(experiments: Experiments, experiment_id: str, chosen: TableView) -> None:
     """Show the trials as they were chosen, by default the best first."""
     async with experiment_frame(experiments, experiment_id, "Trials", "trials") as (view, where, live):
-        config, metrics, summary = await asyncio.to_thread(
-            lambda: (view.config(), view.metric_names(), view.summary())
-        )
+        known = await asyncio.to_thread(_Known.read, view, chosen.where)
+        chosen.families = chosen.families and known.has_repeats
         html.h1("Trials").classes("pp-hidden")
-        directions = {goal.name: goal.direction for goal in summary.objectives}
-        columns = columns_of(config, metrics, directions, empty=_empty(summary))
         actions = TrialActions(view, where, lambda: table.selected())
-        usual_order = _usual_order(summary.objectives, summary.outcome_limits)
-        table = _Table(where, columns, chosen, usual_order, actions)
-        actions.show_state(summary)
+        table = _Table(view, where, known, chosen, actions)
+        actions.show_state(known.summary)
 
         async def refresh(events: list[FeedEvent]) -> None:
             summary = await asyncio.to_thread(view.summary)
@@ -42,16 +51,56 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
             actions.show_state(summary)
             if not events or any(event.kind in ("trial", "results") for event in events):
                 table.refresh()
+                await actions.follow()
 
         live.on_change(refresh)
+        live.on_tick(table.look_for_metrics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What is read before the table is made; `problem` is what is wrong with the condition of the address."""
+
+    config: Config
+    metrics: Sequence[str]
+    summary: Summary
+    names: FieldNames
+    has_repeats: bool
+    problem: str
+
+    @classmethod
+    def read(cls, view: ExperimentView, where: str) -> _Known:
+        return cls(
+            config=view.config(),
+            metrics=view.metric_names(),
+            summary=view.summary(),
+            names=view.names(),
+            has_repeats=view.repeats() > 1,
+            problem=_problem_of(view, where),
+        )
+
+    def columns(self, chosen: TableView) -> list[Column]:
+        """Return the columns, those of chosen metrics included."""
+        columns = columns_of(
+            self.config,
+            self.metrics,
+            {goal.name: goal.direction for goal in self.summary.objectives},
+            empty=_empty(self.summary),
+            reported=reported_columns(self.names, chosen.columns),
+        )
+        return of_families(columns) if chosen.families else columns
 
 
 def _empty(summary: Summary) -> list[str]:
-    """Return the columns without a value: no trial has, or soon may have, a last result alone, or a reason."""
+    """Return the columns without a value: no trial has, or soon may have, a last result alone, or a reason.
+
+    The reason names the limits that a result violates, too.
+    """
     if summary.is_running:
         return []
     ends = set(summary.counts) - {"SUCCEEDED"}
-    return [*(["last"] if ends <= {"FAILED"} else []), *([] if ends else ["reason"])]
+    has_reasons = ends or summary.outcome_limits
+    return [*(["last"] if ends <= {"FAILED"} else []), *([] if has_reasons else ["reason"])]
 
 
 def _usual_order(goals: Sequence[Goal], limits: Mapping[str, str]) -> str:
@@ -85,26 +134,32 @@ class _Table:
     """The grid with its tools."""
 
     def __init__(
-        self,
-        where: Where,
-        columns: Sequence[Column],
-        chosen: TableView,
-        usual_order: str,
-        actions: TrialActions,
+        self, view: ExperimentView, where: Where, known: _Known, chosen: TableView, actions: TrialActions
     ) -> None:
+        self._view = view
         self._where = where
-        self._columns = columns
+        self._known = known
         self._chosen = chosen
-        self._usual_order = usual_order
+        self._columns = known.columns(chosen)
+        self._usual_order = _usual_order(known.summary.objectives, known.summary.outcome_limits)
+        self._condition = "" if known.problem else chosen.where  # the last valid one
+        self._fetched = [
+            column.metric for column in self._columns if column.metric and self._is_shown(column)
+        ]
+        self._names_read = time.monotonic()
+        self._is_stale = False
         self._fields: list[Any] = []
         with html.div().classes("pp-row pp-tools").props('role=toolbar aria-label="Tools of the table"'):
-            self._search_field()
-            self._where_field()
+            if not chosen.families:
+                self._search_field()
+                self._where_field()
             self._status_field()
             self._column_menu()
+            if known.has_repeats:
+                self._family_switch()
             self._count = ui.label().classes("pp-dim").props("role=status").mark("trial-count")
             html.span().style("flex: 1")
-            actions.toolbar()
+            actions.toolbar(can_kill=not chosen.families)
         with html.section().classes("pp-panel pp-empty") as self._none:
             self._why_none = ui.label()
             self._clear_button = action("Clear the filters", self._clear, kind="outline")
@@ -118,7 +173,46 @@ class _Table:
 
     def refresh(self) -> None:
         """Fetch the visible rows again; selection and scroll position stay."""
+        self._is_stale = True
         self._grid.run_grid_method("refreshInfiniteCache")
+
+    async def look_for_metrics(self) -> None:
+        """Add the columns of metrics that trials have begun to report since the page was made."""
+        if not self._is_stale or time.monotonic() < self._names_read + _NAMES_EVERY:
+            return
+        self._is_stale, self._names_read = False, time.monotonic()
+        names = await asyncio.to_thread(self._view.names)
+        there = {column.metric for column in self._columns}
+        new = [column for column in reported_columns(names) if column.metric not in there]
+        self._add([replace(column, hidden=True) if self._chosen.columns else column for column in new])
+
+    def _add(self, columns: Sequence[Column]) -> None:
+        """Add columns of metrics after those that are there, and fetch what they show."""
+        columns = of_families(columns) if self._chosen.families else columns
+        if not columns:
+            return
+        place = 1 + max(n for n, column in enumerate(self._columns) if _is_before_metrics(column))
+        after = self._columns[place - 1].field
+        self._columns[place:place] = columns
+        for column in columns:
+            self._column_box(column, is_shown=not column.hidden)
+        definitions = [column.definition for column in columns]
+        ui.run_javascript(
+            scripted(
+                "pitchpipe.addColumns(getElement(GRID).api, DEFINITIONS, AFTER)",
+                GRID=self._grid.id,
+                DEFINITIONS=definitions,
+                AFTER=after,
+            )
+        )
+        self._fetch_metrics([column.metric for column in columns if column.metric and not column.hidden])
+
+    def _fetch_metrics(self, metrics: Sequence[str]) -> None:
+        """Fetch rows with these metrics as well."""
+        new = [name for name in metrics if name not in self._fetched]
+        if new:
+            self._fetched += new
+            self._grid.run_grid_method("setGridOption", "datasource", self._source())
 
     async def selected(self) -> list[int]:
         """Return the numbers of the selected trials, in the order in which they were selected."""
@@ -128,7 +222,7 @@ class _Table:
     def _show_count(self, total: int, is_filtered: bool) -> None:
         """Show how many trials match; `is_filtered` says whether columns have filters."""
         is_filtered = is_filtered or self._chosen.is_filtered
-        self._count.set_text(counted(total, "trial"))
+        self._count.set_text(counted(total, *nouns(2 if self._chosen.families else 1)))
         self._why_none.set_text("No trial matches." if is_filtered else "No trial has started yet.")
         self._clear_button.set_visibility(is_filtered)
         self._none.set_visibility(not total)
@@ -162,22 +256,24 @@ class _Table:
 
     def _where_field(self) -> None:
         field = ui.input(
-            "Filter",
-            value=self._chosen.where,
-            on_change=lambda event: self._filter(event.value),
-            validation=lambda text: _problem_of(text or "") or None,
+            "Filter", value=self._chosen.where, on_change=lambda event: self._filter(event.value)
         )
         field.props("outlined dense clearable debounce=300 autocomplete=off spellcheck=false")
-        field.props('placeholder="parameters.lr < 0.1 and status = FAILED" hide-bottom-space')
+        field.props('placeholder="lr < 0.1 and status = FAILED" hide-bottom-space')
         field.classes("pp-mono").style("flex: 2 1 16rem; max-width: 28rem")
         field.tooltip("Conditions as pitchpipe trials --where takes them, joined by and")
+        field.error = self._known.problem or None
         self._fields.append(field)
-        field.validate()
+        self._where_input = field
 
-    def _filter(self, text: str | None) -> None:
+    async def _filter(self, text: str | None) -> None:
         where = (text or "").strip()
-        if not _problem_of(where):
-            self._chosen.where = where
+        problem = await asyncio.to_thread(_problem_of, self._view, where)
+        if where != (self._where_input.value or "").strip():
+            return  # more was typed meanwhile
+        self._where_input.error = problem or None
+        if not problem:
+            self._chosen.where = self._condition = where
             self._fetch_again(where=where)
 
     def _status_field(self) -> None:
@@ -195,20 +291,57 @@ class _Table:
         self._fetch_again(status=",".join(self._chosen.statuses))
 
     def _column_menu(self) -> None:
-        with (
-            action("Columns", lambda: None, icon="view_column"),
-            ui.menu(),
-            ui.column().style("padding: .6rem 1rem; gap: 0"),
-        ):
-            for column in self._columns[1:]:
-                hidden = self._definition(column)["hide"]
-                box = ui.checkbox(visible(column.head), value=not hidden).props("dense")
-                box.on_value_change(
-                    lambda event, name=column.field: self._show_column(name, bool(event.value))
-                )
+        with action("Columns", lambda: None, icon="view_column"), ui.menu():
+            if self._known.names.metrics or self._known.summary.is_running:
+                self._metric_field()
+            self._boxes = ui.column().style("padding: .6rem 1rem; gap: 0")
+        for column in self._columns[1:]:
+            self._column_box(column, is_shown=self._is_shown(column))
 
-    def _show_column(self, name: str, visible: bool) -> None:
-        self._grid.run_grid_method("setColumnsVisible", [name], visible)
+    def _column_box(self, column: Column, *, is_shown: bool) -> None:
+        with self._boxes:
+            box = ui.checkbox(visible(column.head), value=is_shown).props("dense")
+        box.on_value_change(lambda event: self._show_column(column, bool(event.value)))
+
+    def _show_column(self, column: Column, is_shown: bool) -> None:
+        self._grid.run_grid_method("setColumnsVisible", [column.field], is_shown)
+        if column.metric and is_shown:
+            self._fetch_metrics([column.metric])
+
+    def _metric_field(self) -> None:
+        """Make the field that adds the column of a metric: of very many, not all are in the menu."""
+        field = ui.input("A metric, by name").props("outlined dense autocomplete=off spellcheck=false")
+        field.style("margin: .8rem 1rem 0")
+        field.on("keydown.enter", lambda: self._show_metric(field))
+
+    async def _show_metric(self, field: ui.input) -> None:
+        try:
+            found = await asyncio.to_thread(self._view.field, field.value or "")
+        except QueryError as error:
+            show_refusal(str(error))
+            return
+        field.set_value("")
+        there = next((column for column in self._columns if column.field == found), None)
+        head, _, name = found.partition(".")
+        if there is not None:
+            self._show_column(there, True)
+        elif head == "metrics":
+            self._add([metric_column(name, await asyncio.to_thread(self._view.names))])
+        else:
+            show_refusal(f"{found} is not a metric that trials report")
+
+    def _family_switch(self) -> None:
+        switch = ui.switch("Families", value=self._chosen.families).props("dense")
+        switch.tooltip("One row for each configuration, with the mean of its repeats")
+        switch.on_value_change(lambda event: self._turn_to_families(bool(event.value)))
+
+    def _turn_to_families(self, is_on: bool) -> None:
+        ui.run_javascript(
+            scripted(
+                "pitchpipe.remember({families: FAMILIES, selected: ''}); location.reload()",
+                FAMILIES="1" if is_on else "",
+            )
+        )
 
     def _fetch_again(self, **choices: str) -> None:
         ui.run_javascript(scripted("pitchpipe.remember(CHOICES)", CHOICES=choices))
@@ -216,16 +349,22 @@ class _Table:
 
     def _source(self) -> JsonObject:
         """Return the data source for AG Grid: each block of rows is one request."""
-        chosen = self._chosen
-        where = "" if _problem_of(chosen.where) else chosen.where
-        statuses = ",".join(chosen.statuses)
-        address = self._where.path("rows", search=chosen.search, where=where, status=statuses)
+        chosen, query = self._chosen, dict[str, str]()
+        if chosen.families:
+            query["families"] = "1"
+        else:
+            query |= {"search": chosen.search, "where": self._condition}
+        query |= {"status": ",".join(chosen.statuses), "metrics": json.dumps(self._fetched)}
+        address = self._where.path("rows", **query)
         return {":getRows": scripted(_FETCH, ADDRESS=f"{address}&")}
 
     def _definition(self, column: Column) -> JsonObject:
-        definition = self._chosen.definition(column, self._usual_order)
+        definition = self._chosen.definition(column, "" if self._chosen.families else self._usual_order)
         is_why = column.field in _WHY and self._chosen.statuses == ["FAILED"] and not self._chosen.columns
         return {**definition, "hide": definition["hide"] and not is_why}
+
+    def _is_shown(self, column: Column) -> bool:
+        return not self._definition(column)["hide"]
 
     def _ordered(self) -> list[Column]:
         """Return the columns as chosen; those that tell why follow the status where only failed trials are shown."""
@@ -240,11 +379,12 @@ class _Table:
     def _options(self) -> JsonObject:
         first, *others = map(self._definition, self._ordered())
         usual = [column.field for column in self._columns if not column.hidden]
-        remember = scripted("grid => pitchpipe.rememberGrid(grid.api, USUAL)", USUAL=usual)
+        remember = "grid => pitchpipe.rememberGrid(grid.api)"
         return {
             "columnDefs": [{**first, "pinned": "left"}, *others],
             "defaultColDef": {"sortable": True, "resizable": True, "suppressHeaderMenuButton": False},
             "suppressFieldDotNotation": True,
+            "context": {"usual": usual},
             "rowModelType": "infinite",
             "rowHeight": 30,
             "headerHeight": 36,
@@ -256,6 +396,8 @@ class _Table:
             ":getRowId": "row => String(row.data.number)",
             "rowSelection": {"mode": "multiRow", "checkboxes": True, "headerCheckbox": False},
             "selectionColumnDef": {"pinned": "left", "width": 38},
+            ":onModelUpdated": scripted("pitchpipe.selecting(NUMBERS)", NUMBERS=list(self._chosen.selected)),
+            ":onSelectionChanged": "grid => pitchpipe.rememberSelected(grid.api)",
             ":onSortChanged": remember,
             ":onFilterChanged": remember,
             ":onColumnVisible": remember,
@@ -267,86 +409,15 @@ class _Table:
         }
 
 
-_FILTER_OPTIONS = ("filterType", "type", "filter", "filterTo")
+def _is_before_metrics(column: Column) -> bool:
+    is_result = column.field in ("status", "last") or column.field.startswith("value.")
+    return is_result or column.metric is not None
 
 
-@dataclass(slots=True, kw_only=True)
-class TableView:
-    """What the address of the page says about the table; `sort` is a field, after a minus if it is descending.
-
-    Without `columns` the usual ones are shown.
-    """
-
-    search: str = ""
-    where: str = ""
-    statuses: list[str] = field(default_factory=list)
-    sort: str = ""
-    filters: JsonObject = field(default_factory=dict)
-    columns: Sequence[str] = ()
-
-    @classmethod
-    def parse(cls, search: str, where: str, status: str, sort: str, filters: str, columns: str) -> TableView:
-        """Read the query of an address, without what makes no sense.
-
-        >>> TableView.parse("", "", "FAILED,NONE", "-duration", "{", "status,duration").statuses
-        ['FAILED']
-        """
-        try:
-            model = json.loads(filters or "{}")
-        except ValueError:
-            model = {}
-        return cls(
-            search=search,
-            where=where,
-            statuses=[word for word in status.split(",") if word in STATUS_WORDS],
-            sort=sort,
-            filters=model if isinstance(model, dict) else {},
-            columns=[word for word in columns.split(",") if word],
-        )
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether the controls above the table may leave out trials."""
-        return bool(self.search or self.where or self.statuses)
-
-    def filters_of(self, columns: Sequence[Column]) -> dict[str, JsonObject]:
-        """Return the filters of these columns, with the options of a filter and no others.
-
-        The grid runs options whose names begin with a colon, and the address of the page may come from anywhere.
-
-        >>> filters = '{"duration": {"type": "lessThan", "filter": 3, ":x": "alert(1)"}, ":x": "alert(1)"}'
-        >>> TableView.parse("", "", "", "", filters, "").filters_of([Column(field="duration", head="Took")])
-        {'duration': {'type': 'lessThan', 'filter': 3}}
-        """
-        models = {column.field: self.filters.get(column.field) for column in columns}
-        return {
-            name: {
-                key: model[key] for key in _FILTER_OPTIONS if isinstance(model.get(key), str | int | float)
-            }
-            for name, model in models.items()
-            if isinstance(model, dict)
-        }
-
-    def definition(self, column: Column, usual: str) -> JsonObject:
-        """Return the definition of a column for AG Grid; `usual` is the order without a choice."""
-        sort = self.sort or usual
-        hidden = column.field not in self.columns if self.columns else column.hidden
-        order = (
-            {"sort": "desc" if sort.startswith("-") else "asc"} if sort.lstrip("-") == column.field else {}
-        )
-        return {**column.definition, "hide": hidden, **order}
-
-
-def _problem_of(where: str) -> str:
-    """Return what is wrong with a condition; empty if it is valid.
-
-    >>> _problem_of("parameters.lr < 0.1"), _problem_of("")
-    ('', '')
-    >>> _problem_of("nothing = 1")[:36]
-    "'nothing' is not a field of a trial:"
-    """
+def _problem_of(view: ExperimentView, where: str) -> str:
+    """Return what is wrong with a condition; empty if it is valid."""
     try:
-        TrialQuery(conditions=Condition.parse_all(where) if where.strip() else ()).where()
+        view.check_query(TrialQuery(conditions=Condition.parse_all(where) if where.strip() else ()))
     except QueryError as error:
         return str(error)
     return ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from ...protocol import Config, Json
+from ...protocol import Config, Json, number_in
 from ...runner import ExperimentStatus
 from ...store.reading import (
     ExperimentView,
@@ -28,6 +29,7 @@ from ...telling import (
     duration_text,
     front_lines,
     gain_text,
+    metric_text,
     nouns,
     reason_text,
     repeats_text,
@@ -45,6 +47,7 @@ from ..secrecy import hidden
 _MOST_TRIALS = 1000
 _MOST_BEST = 20
 _MOST_COLUMNS = 24
+_MOST_METRICS = 8
 _TRACEBACK_LINES = 12
 
 Pairs = list[tuple[str, str]]
@@ -233,17 +236,26 @@ def _trial_table(view: ExperimentView, table: ExperimentTable, families: Sequenc
     family_of = {n: family.sequence_id for family in families for n in family.repeats.trials}
     columns = columns_in(TrialTable.REPORT, with_repeats=bool(families))
     limits = {limit.name: limit.limits_text for limit in table.limits}
-    results, parameters = map(value_name, _metrics(table)), table.dimensions[:_MOST_COLUMNS]
-    names = {"values": [*results], "parameters": [dimension.name for dimension in parameters]}
+    known = view.names()
+    metrics = [one.name for one in known.beside[:_MOST_METRICS]]
+    names = {
+        "values": [*map(value_name, _metrics(table))],
+        "metrics": [*map(known.heading, metrics)],
+        "parameters": [dimension.name for dimension in table.dimensions[:_MOST_COLUMNS]],
+    }
     head = [name for column in columns for name in names.get(column.name, [column.short_head])]
+    trials = view.numbered(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
+    reported = view.metric_values(trials, metrics)
     rows = []
-    for trial in view.numbered(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS)):
+    for trial in trials:
         row = list[Cell]()
         values = {name: value for name, value in plain(trial.values).items() if value is not None}
         for column in columns:
             match column.name:
                 case "values":
                     row += [_cell(values.get(metric.name)) for metric in _metrics(table)]
+                case "metrics":
+                    row += map(_reported, map(reported[trial.sequence_id].get, metrics))
                 case "parameters":
                     point = plain(trial.parameters) if isinstance(trial.parameters, Mapping) else {}
                     row += map(_cell, _values(table, point))
@@ -293,6 +305,14 @@ def _cell(value: float | str | None) -> Cell:
     if isinstance(value, int | float):
         return written(value), float(f"{value:.10g}")
     return written(value), value or ""
+
+
+def _reported(value: Json) -> Cell:
+    """Return what a trial reported under a name: a number, or the text of anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(number_in(value)):
+        return _cell(value)
+    text = hidden(metric_text(value))
+    return text or written(None), text
 
 
 def _settings(config: Config, summary: Summary) -> Pairs:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .exporting import csv_lines, detail_object, family_object, json_lines, trial_object
     from .failure_groups import FailureGroup, FailureRegion
     from .feed import FeedEvent
+    from .field_names import ORDERS, FieldNames
     from .json_values import flat, numbers_in, plain, to_json
     from .log_files import FilePiece
     from .read_model import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     )
     from .schedules import NoScheduleError
     from .trial_columns import TrialColumn, TrialTable, columns_in
-    from .trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
+    from .trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field, split_names
     from .view import ExperimentView, Follow
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -9,8 +9,8 @@ from ...protocol import Objective
 from ..errors import understood
 from .database import Database
 from .families import outcomes_of, read_families, read_outcomes
+from .field_sql import Clause, QueryError, limit_broken, limits_exceeded
 from .read_model import HistoryEntry, ParetoFront, TrialRow, VolumeEntry
-from .trial_query import Clause, QueryError, limit_broken, limits_exceeded
 
 # Of so many moments the hypervolume is computed: with more objectives each one takes longer.
 _MOMENTS = {2: 200, 3: 50}

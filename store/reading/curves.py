@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from ...protocol import Json
 from ..errors import understood
 from .database import Database
+from .field_sql import Clause, QueryError, number_expression
 from .json_values import numbers_in, parsed
-from .trial_query import Clause, QueryError, number_expression
 
 _MOST_RESULTS = 10_000
 _LATEST = 10  # results, of which one has a metric that is reported

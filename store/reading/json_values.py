@@ -108,6 +108,17 @@ def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         yield path, value
 
 
+def named_values(reported: Json) -> dict[str, Json]:
+    """Return the values that a result has under names, nested ones with dots; a result without names has none.
+
+    >>> named_values({"default": 0.9, "eval": {"loss": 0.1, "by_class": [3, 5]}}), named_values(0.9)
+    ({'default': 0.9, 'eval.loss': 0.1, 'eval.by_class': [3, 5]}, {})
+    """
+    if not isinstance(reported, dict):
+        return {}
+    return {name: value for name, value in flat(reported).items() if name and not isinstance(value, dict)}
+
+
 def to_json(value: Any) -> bytes:
     """Return a value as JSON text; dataclasses are objects, NaN and infinities null.
 
@@ -131,7 +142,9 @@ def _plainest(value: Any) -> Any:
 
 
 def add_json_functions(db: sqlite3.Connection) -> None:
-    """Let statements use `sql_json(text)` and `inner_json(text, names)`, the latter for names that paths cannot have.
+    """Let statements use `sql_json(text)`, `inner_json(text, names)` and `reported_json(text, name)`.
+
+    The latter two are for names that paths cannot have, the last one for those of `named_values`.
 
     >>> import sqlite3
     >>> db = sqlite3.connect(":memory:")
@@ -141,6 +154,7 @@ def add_json_functions(db: sqlite3.Connection) -> None:
     """
     db.create_function("sql_json", 1, sql_json, deterministic=True)
     db.create_function("inner_json", 2, _inner_json, deterministic=True)
+    db.create_function("reported_json", 2, _reported_json, deterministic=True)
 
 
 def _inner_json(text: str | None, names: str) -> str | None:
@@ -152,6 +166,15 @@ def _inner_json(text: str | None, names: str) -> str | None:
     except (ValueError, LookupError, TypeError):
         return None
     return sql_json(json.dumps(value, ensure_ascii=False))
+
+
+def _reported_json(text: str | None, name: str) -> str | None:
+    """Return what a reported result has under a name, as JSON text that SQLite reads; None if it has nothing there."""
+    try:
+        named = named_values(parsed(text))
+    except ValueError:
+        return None
+    return sql_json(json.dumps(named[name], ensure_ascii=False)) if name in named else None
 
 
 def sql_json(text: str | None) -> str | None:

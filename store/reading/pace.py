@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .database import Database
+from .field_sql import number_expression
 from .read_model import BestIntermediate
-from .trial_query import number_expression
 
 _RUNNING = (
     "SELECT next_sequence, first_sequence, start_time, budget, (SELECT m.time FROM metrics m"

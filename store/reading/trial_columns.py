@@ -1,7 +1,8 @@
 """The columns of the tables of trials, in one table: where each value comes from, and where users see it.
 
 A new column is a row here, and a field of `TrialRow` in `read_model.py`. What lists trials derives from this table:
-conditions and orders, exports, Python, the HTTP API, `pitchpipe trials`, the pages and the report.
+conditions and orders, exports, Python, the HTTP API, `pitchpipe trials`, the pages and the report. `parameters`,
+`values` and `metrics` become a column for each name.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ COLUMNS = (
     TrialColumn("values", "json", "", _SHOWN, head="Result"),
     TrialColumn("last", "number", "", _PAGE, head="Last result"),
     TrialColumn("final", "json", "t.final", _FILES | _PYTHON),
+    TrialColumn("metrics", "json", "", _FILES | _PYTHON | _SHOWN, head="Metrics"),
     TrialColumn("duration", "duration", RAN, _WHERE | _PYTHON | _SHOWN, head="Took"),
     TrialColumn("reason", "text", "t.reason", _DATA | _CSV | _SHOWN, head="Why it ended", short="reason"),
     TrialColumn("kind", "text", "t.kind", _DATA | _MENU, head="Kind of failure"),
@@ -117,13 +119,13 @@ COLUMNS = (
 _OTHERS = "..."
 _ORDERS: Mapping[TrialTable, str] = MappingProxyType(
     {
-        _JSON: "trial_id sequence_id status parameters intermediate final ...",
+        _JSON: "trial_id sequence_id status parameters intermediate final metrics ...",
         _PYTHON: "trial_id sequence_id status parameters value final attempt intermediate_results start_time"
-        " end_time duration reason error family repeat seed kind ...",
-        _TERMINAL: "sequence_id trial_id family status values duration ... parameters reason",
-        _PAGE | _MENU: "sequence_id family repeat status values last parameters reason duration"
+        " end_time duration reason error metrics family repeat seed kind ...",
+        _TERMINAL: "sequence_id trial_id family status values metrics duration ... parameters reason",
+        _PAGE | _MENU: "sequence_id family repeat status values last metrics parameters reason duration"
         " intermediate_results start_time kind trial_id attempt agent code ... tags note",
-        _REPORT: "sequence_id family status values parameters duration ... reason",
+        _REPORT: "sequence_id family status values metrics parameters duration ... reason",
     }
 )
 
@@ -133,7 +135,7 @@ def columns_in(table: TrialTable, *, with_repeats: bool = True) -> tuple[TrialCo
     """Return the columns of a table, in its order; without repeats those that tell repeats apart are left out.
 
     >>> [column.name for column in columns_in(TrialTable.TERMINAL, with_repeats=False)]
-    ['sequence_id', 'trial_id', 'status', 'values', 'duration', 'parameters', 'reason']
+    ['sequence_id', 'trial_id', 'status', 'values', 'metrics', 'duration', 'parameters', 'reason']
     """
     columns = {column.name: column for column in COLUMNS if column.tables & table}
     order = _ORDERS.get(table, _OTHERS).split()

@@ -1,16 +1,9 @@
-"""Queries of the table of trials: filters, order and page, as SQL with bound values.
-
-A field is the name of a column (`sequence_id`, `status`, `reason` ...), `value` or `value.NAME` (an objective), `last`
-(the last intermediate result), `final.NAME` (of a final result that is a dict), `duration` (seconds),
-`intermediate_results` (a number), `tags` and `note` (what people noted), or `parameters.NAME`, nested names joined by
-dots, or by slashes where a name has a dot.
-"""
+"""Queries of the table of trials: filters, order and page, as SQL with bound values. `field_sql.py` has the fields."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,11 +13,21 @@ from typing import Any
 from ...protocol import Objective, main_objective
 from ...runner import FailureKind, TrialStatus
 from ..annotations import Annotation
+from .field_sql import (
+    JSON_HEADS,
+    NOTED,
+    Clause,
+    QueryError,
+    field_expression,
+    last_expression,
+    limits_exceeded,
+)
 from .trial_columns import TrialTable, columns_in
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 _SUBSCRIPT = re.compile(rf"\s*\[\s*({_QUOTED})\s*\]", re.DOTALL)
+_NAMES = re.compile(rf"(?:{_SUBSCRIPT.pattern}|[^,])+", re.DOTALL)
 # Names in brackets may have any characters, others no sign of a comparison.
 _FIELD = rf"""[^<>=!~\[\]"']+(?:{_SUBSCRIPT.pattern})+\s*|(?:(?!\[\s*["'])[^<>=!~])+"""
 _CONDITION = re.compile(rf"(?P<field>{_FIELD})(?P<symbol><=|>=|!=|==|=|<|>|~)(?P<value>.+)", re.DOTALL)
@@ -36,26 +39,11 @@ _OPPOSITE: Mapping[str, str] = MappingProxyType(
     {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 )
 _TURNED: Mapping[str, str] = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="})
-# What SQLite's JSON paths find in every spelling of JSON: it compares them with names as they are escaped.
-_PLAIN_NAME = re.compile(r"[ !#-.0-\[\]-~]*")
-_COLUMNS: Mapping[str, str] = MappingProxyType(
-    {column.name: column.sql for column in columns_in(TrialTable.WHERE) if column.sql}
-)
-_NOTED = tuple(column.name for column in columns_in(TrialTable.WHERE) if not column.sql)
 _TEXTS = tuple(column.name for column in columns_in(TrialTable.WHERE) if column.kind in ("text", "status"))
-_JSON: Mapping[str, str] = MappingProxyType({"parameters": "lr", "final": "accuracy"})  # with an example
 _ORDERED = ("<", "<=", ">", ">=")
 _WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"status": tuple(TrialStatus), "kind": tuple(FailureKind)}
 )
-_LONGEST_FIELD = 500
-
-Clause = tuple[str, list[Any]]
-"""A part of a statement, and the values for its question marks."""
-
-
-class QueryError(ValueError):
-    """An invalid query; the message says what is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +104,8 @@ class TrialQuery:
 
     `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all. `sort` is
     a field, or `best`: the trials that keep the limits first, among them those in `front`, by the first objective; then
-    the others, the closest to the limits first. Conditions on tags and notes look into `noted`, by the number of the
-    trial.
+    the others, the closest to the limits first. In these orders, and by an objective, trials without a result follow by
+    their last intermediate one. Conditions on tags and notes look into `noted`, by the number of the trial.
     """
 
     statuses: Sequence[str] = ()
@@ -134,17 +122,12 @@ class TrialQuery:
     @property
     def asks_notes(self) -> bool:
         """Whether a condition is about tags or notes, which are not in the database."""
-        return any(condition.field in _NOTED for condition in self.conditions)
+        return any(condition.field in NOTED for condition in self.conditions)
 
     @property
     def may_find_all(self) -> bool:
         """Whether every trial meets a condition on a name that no trial has."""
         return any(condition.symbol == "!=" or condition.value is None for condition in self.conditions)
-
-    def names(self, kind: str) -> list[str]:
-        """Return the names of `parameters`, or those of metrics (`value`), in conditions."""
-        heads = (condition.field.partition(".") for condition in self.conditions)
-        return [name for head, _, name in heads if head == kind and name]
 
     def where(self, main: str = "default") -> Clause:
         """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field.
@@ -157,7 +140,7 @@ class TrialQuery:
                 clauses.append(f"{column} IN ({', '.join('?' * len(chosen))})")
                 values += chosen
         for condition in map(_upper, self.conditions):
-            is_noted = condition.field in _NOTED
+            is_noted = condition.field in NOTED
             clause, bound = _about_notes(condition, self.noted) if is_noted else _comparison(condition, main)
             clauses.append(clause)
             values += bound
@@ -179,15 +162,27 @@ class TrialQuery:
             excess = f"(SELECT {excess} FROM objective_values WHERE sequence_id = t.sequence_id)"
             direction = "DESC" if goal.direction == "maximize" else "ASC"
             is_behind = "t.sequence_id NOT IN (SELECT value FROM json_each(?))"
-            order = f"{value} IS NULL, {excess}, {is_behind}, {value} {direction}, t.sequence_id"
-            return order, [*values, *bound, json.dumps(list(self.front)), *values]
+            order = f"{value} IS NULL, {excess}, {is_behind}, {value} {direction}"
+            bound = [*values, *bound, json.dumps(list(self.front)), *values]
+            return _then_by_last(order, bound, f"value.{goal.name}", main, direction)
         expression, values = field_expression(self.sort, main)
         direction = "DESC" if self.descending else "ASC"
-        return f"{expression} {direction} NULLS LAST, t.sequence_id", values
+        order = f"{expression} {direction} NULLS LAST"
+        if self.sort.partition(".")[0] == "value":
+            return _then_by_last(order, values, self.sort, main, direction)
+        return f"{order}, t.sequence_id", values
 
     def page(self) -> Clause:
         """Return the LIMIT clause, with its values."""
         return "LIMIT ? OFFSET ?", [-1 if self.limit is None else self.limit, self.offset]
+
+
+def _then_by_last(order: str, values: Sequence[Any], field: str, main: str, direction: str) -> Clause:
+    """Return an order by an objective in which trials without a result follow by their last intermediate one."""
+    result, bound = field_expression(field, main)
+    last, in_last = last_expression(field.partition(".")[2] or main, main)
+    then = f"CASE WHEN {result} IS NULL THEN ({last}) END {direction} NULLS LAST"
+    return f"{order}, {then}, t.sequence_id", [*values, *bound, *in_last]
 
 
 def _upper(condition: Condition) -> Condition:
@@ -229,6 +224,15 @@ def spelled_field(field: str) -> str:
     return field if is_plain else f"{head}[{json.dumps(name, ensure_ascii=False)}]"
 
 
+def split_names(text: str) -> list[str]:
+    """Return the names of columns in a text, which commas separate; a name in brackets may have commas.
+
+    >>> split_names('status, train_loss, metrics["a,b"]')
+    ['status', 'train_loss', 'metrics["a,b"]']
+    """
+    return [name for found in _NAMES.finditer(text) if (name := found[0].strip())]
+
+
 def _unquoted(text: str) -> str:
     """Return the text of a name in quotes: JSON, or with backslashes before quotes and backslashes only."""
     try:
@@ -250,130 +254,6 @@ def _check_order(field: str, symbol: str, value: str) -> None:
     raise QueryError(f"write the field first: {value} {_TURNED.get(symbol, symbol)} {field}")
 
 
-def field_expression(field: str, main: str = "default") -> Clause:
-    """Return the SQL expression of a field, with its values; raise `QueryError`."""
-    if field in _COLUMNS:
-        return f"({_COLUMNS[field]})", []
-    head, _, name = field.partition(".")
-    if head == "value" or field == "last":
-        if field == "last":
-            last, bound = last_expression(main)
-            return f"({last})", bound
-        objective = "SELECT value FROM objective_values WHERE sequence_id = t.sequence_id AND name = ?"
-        return f"({objective})", [main if name in ("", "default") else name]
-    if head in _JSON and name and len(field) <= _LONGEST_FIELD:
-        return _inside(head, name)
-    if head in _JSON:
-        why = "is too long" if name else "names nothing"
-        raise QueryError(f"'{field[:50]}' {why}: write {head}.NAME, such as {head}.{_JSON[head]}")
-    if unquoted := re.fullmatch(r"(value|final|parameters)\[(.*)\]", field):
-        raise QueryError(f'put the name in quotes: {unquoted[1]}["{unquoted[2]}"]')
-    known = [*_COLUMNS, *_NOTED, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
-    raise QueryError(
-        f"'{field}' is not a field of a trial: write value.{field} for an objective, final.{field} for another metric,"
-        f" parameters.{field} for a parameter, or one of {', '.join(known)}"
-    )
-
-
-def limit_broken(objectives: Sequence[Objective]) -> Clause:
-    """Return the SQL condition for rows of `objective_values` that break a limit, with its values."""
-    limits = [one for one in objectives if one.is_limited]
-    broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
-    return broken or "0", [value for one in limits for value in (one.name, *one.kept_range)]
-
-
-def limits_exceeded(objectives: Sequence[Objective]) -> Clause:
-    """Return the SQL aggregate of rows of `objective_values` for the sum of `Objective.violation`, with its values."""
-    ends = [
-        (one.name, end, side * (abs(end) or 1.0))
-        for one in objectives
-        for side, end in zip((-1.0, 1.0), one.kept_range, strict=True)
-        if math.isfinite(end)
-    ]
-    terms = " + ".join("total((name = ?) * max(0.0, (value - ?) / ?))" for _ in ends)
-    return terms or "0.0", [value for one in ends for value in one]
-
-
-def number_expression(column: str, name: str, main: str = "default") -> Clause:
-    """Return the SQL expression for the number of one metric in reported JSON text, with its values.
-
-    A dotted name may be one key or a path of nested ones. A bare number is the `main` objective, which is also called
-    `default`; true is 1. What is not a finite number is NULL.
-    """
-    bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL)"
-    name = main if name == "default" else name
-    whens, values = [bare] if name == main else [], list[Any]()
-    for path in _paths(name):
-        inside, bound = _inner(column, path)
-        is_number = f"{column} LIKE '{{%' AND json_type({inside}) IN ('integer', 'real', 'true', 'false')"
-        whens.append(f"WHEN {is_number} THEN json_extract({inside})")
-        values += [*bound, *bound]
-    return f"nullif(nullif(CASE {' '.join(whens)} END, 9e999), -9e999)", values
-
-
-def _paths(name: str) -> list[list[str]]:
-    """Return what a dotted name may mean: one key, or a path of nested ones.
-
-    >>> _paths("loss.train"), _paths("loss")
-    ([['loss.train'], ['loss', 'train']], [['loss']])
-    """
-    paths = [[name]]
-    for separator in sorted({"." * ("." in name), *re.findall("/+", name)} - {""}):
-        paths.append(re.split(f"(?<!/){re.escape(separator)}(?!/)", name))
-    return paths
-
-
-def _inner(column: str, names: Sequence[str]) -> Clause:
-    """Return what SQLite's JSON functions get for a value in nested objects, with its values.
-
-    They know neither NaN and Infinity nor all names.
-    """
-    if all(map(_PLAIN_NAME.fullmatch, names)):
-        document = f"CASE WHEN json_valid({column}) THEN {column} ELSE sql_json({column}) END"
-        return f"{document}, ?", [json_path(names)]
-    return f"inner_json({column}, ?), '$'", [json.dumps(names)]
-
-
-def json_path(names: Sequence[str]) -> str:
-    """Return SQLite's path to a value in nested objects.
-
-    >>> json_path(["model", "layer.0"])
-    '$."model"."layer.0"'
-    """
-    return "$" + "".join(f".{json.dumps(name, ensure_ascii=False)}" for name in names)
-
-
-def last_expression(main: str) -> Clause:
-    """Return the SQL query of a trial's last intermediate result, with its values."""
-    number, bound = number_expression("m.value", main, main)
-    return (
-        f"SELECT CAST({number} AS REAL) FROM metrics m"
-        " WHERE m.sequence_id = t.sequence_id AND m.kind = 'PERIODICAL' AND NOT m.superseded"
-        " ORDER BY m.sequence DESC LIMIT 1"
-    ), bound
-
-
-def _inside(head: str, name: str) -> Clause:
-    """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values.
-
-    A boolean is a blob, so that true is neither 1 nor the text.
-    """
-    column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
-    paths = _paths(name)
-    if head == "parameters":  # a nested choice is written by its name
-        paths = [deeper for path in paths for deeper in ([*path, "_name"], path)]
-    found, values = [], list[Any]()
-    for path in paths:
-        inside, bound = _inner(column, [*root, *path])
-        found.append(
-            f"CASE json_type({inside}) WHEN 'true' THEN CAST('true' AS BLOB)"
-            " WHEN 'false' THEN CAST('false' AS BLOB)"
-            f" ELSE json_extract({inside}) END"
-        )
-        values += [*bound, *bound]
-    return f"coalesce({', '.join(found)}, NULL)", values
-
-
 def _comparison(condition: Condition, main: str) -> Clause:
     expression, values = field_expression(condition.field, main)
     symbol, value = condition.symbol, _bound(condition.value)
@@ -388,7 +268,7 @@ def _comparison(condition: Condition, main: str) -> Clause:
         return f"(typeof({expression}) IN ({kinds}) AND {expression} {symbol} ?)", [*values, *values, value]
     if value is None:
         return f"{expression} {'IS NULL' if symbol == '=' else 'IS NOT NULL'}", values
-    if isinstance(value, bool) and condition.field.partition(".")[0] in _JSON:
+    if isinstance(value, bool) and condition.field.partition(".")[0] in JSON_HEADS:
         value = str(value).lower().encode()
     return f"{expression} {'=' if symbol == '=' else 'IS NOT'} ?", [*values, value]
 

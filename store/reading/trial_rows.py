@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 from ...runner import TrialStatus
 from ..errors import understood
 from .database import Database
+from .field_sql import last_expression
 from .json_values import parsed
 from .read_model import Attempt, TrialDetail, TrialRow
 from .trial_columns import COLUMNS
-from .trial_query import TrialQuery, last_expression
+from .trial_query import TrialQuery
 
 # What is read by SQL, by name: the number first. The rest of a row follows from it.
 _LISTED = {column.name: column.sql for column in COLUMNS if column.sql and not column.in_record}

@@ -9,9 +9,8 @@ Times are seconds since the epoch. Numbers are as reported, NaN and infinities i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +37,11 @@ from .curves import (
 from .database import Database
 from .failure_groups import FailureGroup, FailureRegion, read_failure_regions, read_failures, read_retries
 from .families import read_families, read_family, read_family_outline
+from .family_page import read_family_page
 from .feed import EventPage, Feed
-from .json_values import flat
+from .field_names import FieldNames, field_of, with_fields
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
+from .metrics import read_all_metric_names, read_family_metrics, read_metrics
 from .overview import read_everything, read_experiment, read_summary
 from .read_model import (
     ClosestTrial,
@@ -55,7 +56,7 @@ from .read_model import (
     TrialRow,
 )
 from .schedules import has_schedules, read_schedules
-from .trial_query import Condition, QueryError, TrialQuery
+from .trial_query import TrialQuery
 from .trial_rows import (
     TrialPage,
     read_details,
@@ -95,6 +96,7 @@ class ExperimentView:
         self.folder = folder if is_folder else ExperimentFolder(absolute(folder))
         self.database = Database(self.folder.database)
         self._feed = Feed(self.database)
+        self._names: tuple[int, FieldNames] | None = None  # with the version of the database
 
     def __enter__(self) -> ExperimentView:
         return self
@@ -218,16 +220,52 @@ class ExperimentView:
     # ------------------------------------------------------------------ trials
 
     def trials(self, query: TrialQuery | None = None) -> TrialPage:
-        """Return a page of the table of trials; raise `QueryError`."""
-        query = query or TrialQuery()
+        """Return a page of the table of trials; raise `QueryError`, also for a name that no column has."""
+        query = with_fields(query or TrialQuery(), self.names, self.database)
         if query.asks_notes:
             query = replace(query, noted=Annotations(self.folder).all())
         if query.sort == "best":
             query = replace(query, front=read_front_trials(self.database))
         page = read_trials(self.database, query)
         if not page.total or query.may_find_all:
-            self._check_names(query)
+            for condition in query.conditions:
+                self.names().check(condition.field, self.database)
         return page
+
+    def check_query(self, query: TrialQuery) -> None:
+        """Raise `QueryError` for a condition that cannot be asked; only `trials` finds those on what no trial has."""
+        with_fields(query, self.names, self.database).where(self.main_objective())
+
+    def family_page(self, query: TrialQuery) -> TrialPage:
+        """Return a page of the table of families, which has no conditions; raise `QueryError`."""
+        return read_family_page(self.database, with_fields(query, self.names, self.database))
+
+    def names(self) -> FieldNames:
+        """Return the names that users have for columns; of many trials some are read for those of metrics."""
+        version = self.database.version()
+        if self._names is None or self._names[0] != version:
+            self._names = version, FieldNames.read(self.database)
+        return self._names[1]
+
+    def field(self, name: str) -> str:
+        """Return the field of a query that a name means: a heading, a field, an objective, a parameter or a metric.
+
+        Raise `QueryError` for a name that means nothing, with those that are near.
+        """
+        field = field_of(name, self.names(), self.database)
+        self.names().check(field, self.database)
+        return field
+
+    def metric_values(self, rows: Sequence[TrialRow], names: Collection[str]) -> dict[int, dict[str, Json]]:
+        """Return what each trial reported last under these names, by its number; of a family the means of numbers."""
+        families = [row for row in rows if isinstance(row, FamilyRow)]
+        numbers = [row.sequence_id for row in rows if not isinstance(row, FamilyRow)]
+        values = read_metrics(self.database, numbers, names)
+        return values | read_family_metrics(self.database, families, names)
+
+    def all_metric_names(self) -> list[str]:
+        """Return the names of all metrics: everything that was reported is read."""
+        return read_all_metric_names(self.database)
 
     def numbered(self, numbers: Sequence[int]) -> list[TrialRow]:
         """Return the trials with these numbers, in this order, as in a page of the table."""
@@ -253,23 +291,6 @@ class ExperimentView:
             numbers = [trial.sequence_id for trial in portion]
             results = read_results(self.database, numbers)
             yield from ((trial, results.get(trial.sequence_id, {})) for trial in portion)
-
-    def _check_names(self, query: TrialQuery) -> None:
-        """Raise `QueryError` for a condition on a parameter or a metric that neither the config nor any trial has."""
-        shown = read_trials(self.database, TrialQuery()).trials
-        parameters = {name.partition(".")[0] for trial in shown for name in flat(trial.parameters)}
-        parameters |= set(self.config().get("searchSpace") or ())
-        metrics = set(self.metric_names())
-        for head, noun, known in (("parameters", "parameter", parameters), ("value", "metric", metrics)):
-            for name in query.names(head):
-                outer = name if head == "value" else re.split("[./]", name)[0]
-                if name in known or outer in known or not known or (head == "value" and outer == "default"):
-                    continue
-                exists = TrialQuery(conditions=[Condition(f"{head}.{outer}", "!=", None)], limit=0)
-                if not read_trials(self.database, exists).total:
-                    alike = get_close_matches(outer, known, n=1)
-                    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(sorted(known))}"
-                    raise QueryError(f"no trial has a {noun} '{outer}': {hint}")
 
     def trial(self, name: int | str) -> TrialDetail:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""

@@ -165,8 +165,8 @@ def test_errors_and_notes_have_the_names_of_tools_and_arguments(
     )
     unknown = texts(called("stop_experiment", experiment="other"))
     assert unknown.endswith("see list_experiments")
-    wrong = texts(called("list_trials", experiment="other", sort="nicest"))
-    assert wrong.startswith("Error executing tool list_trials: Invalid value for 'sort'")
+    wrong = texts(called("list_trials", experiment="other", limit=-1))
+    assert wrong.startswith("Error executing tool list_trials: Invalid value for 'limit'")
 
 
 def test_command_serves_its_tools_on_stdio(directory: Path) -> None:

@@ -43,7 +43,7 @@ def test_compare_counts_families_beside_trials(repeating: None, stored: Storing,
 
 def test_exports_have_the_repeats(repeating: None, call: Call) -> None:
     rows = list(csv.DictReader(io.StringIO(call("export", "e", "--format", "csv").out)))
-    assert list(rows[0])[-3:] == ["family", "repeat", "seed"]
+    assert list(rows[0])[-4:-1] == ["family", "repeat", "seed"]
     assert [(row["family"], row["repeat"], row["seed"]) for row in rows[2:]] == [
         ("2", "0", "40"),
         ("2", "1", "41"),
@@ -52,3 +52,13 @@ def test_exports_have_the_repeats(repeating: None, call: Call) -> None:
     whole = json.loads(call("export", "e").out)
     assert [one["sequence_id"] for one in whole["experiment"]["families"]] == [0, 2]
     assert (whole["trials"][3]["family"], whole["trials"][3]["repeat"]) == (2, 1)
+
+
+def test_families_have_the_columns_and_orders_of_trials(repeating: None, call: Call) -> None:
+    shown = call(
+        "trials", "e", "--families", "--columns", "family,lr,default", "--sort", "-lr"
+    ).out.splitlines()
+    assert [line.split()[0] for line in shown] == ["#", "2", "0"]
+    assert shown[1].split()[-4:] == ["0.2", "0.65", "±", "0.64"]
+    refused = call("trials", "e", "--families", "--sort", "tags")
+    assert (refused.code, "--sort: families have no tags" in refused.err) == (2, True)

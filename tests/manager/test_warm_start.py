@@ -171,6 +171,18 @@ def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
     assert "ignored" not in by_file.notes[0]
 
 
+def test_metrics_in_an_export_are_no_parameters(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "made1234", a_config())
+    final = '{"default": 0.5, "train_loss": 0.25}'
+    made.commit(*(a_trial(number, final=final, values=(0.5,), finals=1) for number in range(2)))
+    made.store.close()
+    with ExperimentView(tmp_path / "made1234") as view:
+        (tmp_path / "old.csv").write_bytes(b"".join(csv_lines(view)))
+    assert "metrics.train_loss" in (tmp_path / "old.csv").read_text()
+    by_file, _ = read_earlier(str(tmp_path / "old.csv"), Objective("default", "minimize"), tmp_path)
+    assert [one.parameters for one in by_file] == [{"lr": 0.0, "units": 16}, {"lr": 0.1, "units": 16}]
+
+
 def test_every_text_in_an_export_as_csv_is_read_again_as_it_was(tmp_path: Path) -> None:
     made = hostile_experiment(tmp_path / "made1234")
     odd: dict[str, Any] = {"null": None, "list": ["1", 1, None], "empty": ""}

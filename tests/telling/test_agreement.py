@@ -17,8 +17,9 @@ from pitchpipe.results import result_of
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.server.experiment_table import read_table
 from pitchpipe.server.experiments import Experiments
+from pitchpipe.server.pages.grid_columns import columns_of
 from pitchpipe.server.pages.overview_page import best_text
-from pitchpipe.server.pages.trial_grid import GridRequest, columns_of, read_rows
+from pitchpipe.server.pages.trial_grid import GridRequest, read_rows
 from pitchpipe.server.report.report_texts import ReportTexts, texts_of
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.telling import ending_of, number_text, region_object, status_text, values_text, who_text

@@ -325,7 +325,7 @@ def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Open) -> N
     count_of(page).get_by_text("30 trials").wait_for()
     condition = page.get_by_label("Filter", exact=True)
     condition.fill("rate < 0.5")
-    page.get_by_text("'rate' is not a field of a trial").wait_for()
+    page.get_by_text("there is no column 'rate'").wait_for()
     condition.fill("parameters.lr < 0.5 and status == 'SUCCEEDED'")
     count_of(page).get_by_text("13 trials").wait_for()
     page.get_by_role("columnheader", name="lr").get_by_text("lr").click()
@@ -452,7 +452,7 @@ def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
     refused = context.request.get(
         f"{gallery}/finished/rows", params={"sort": '[{"colId": "nothing"}]'}
     ).json()
-    assert "'nothing' is not a field of a trial" in refused["error"]
+    assert "there is no column 'nothing'" in refused["error"]
 
 
 def test_selected_trials_are_compared_and_copied(

@@ -1,5 +1,6 @@
 """The new user's story, from the browser alone, while the experiment runs."""
 
+import re
 from typing import Any
 
 import pytest
@@ -80,6 +81,7 @@ def test_trials_are_killed_added_and_run_again_by_clicking(story: Any, open_page
     page.get_by_role("button", name="Kill").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Kill").click()
     row_of(page, 7).get_by_text("killed by you").wait_for()
+    page.wait_for_function("document.querySelector('[aria-label=Kill]').disabled")  # it has ended
 
     page.get_by_role("button", name="Rerun").click()
     page.get_by_text("The parameters of trial 7 will run again").wait_for()
@@ -97,6 +99,9 @@ def test_trials_are_killed_added_and_run_again_by_clicking(story: Any, open_page
     form.get_by_role("button", name="Run it").click()
     page.get_by_text("The trial has been added").wait_for()
     page.get_by_text("0.4375", exact=True).first.wait_for()
+    page.get_by_role("link", name=re.compile(r"Open trial \d+")).last.click()
+    page.wait_for_url(re.compile(r"/trials/\d+$"))
+    page.get_by_role("region", name="Parameters").get_by_text("0.4375").wait_for()
 
 
 # What the browser sends waits for the test, as on a busy machine; the tab is used by other tests, too.

@@ -9,8 +9,8 @@ import pytest
 from pitchpipe.store.reading.read_model import TrialDetail, TrialRow
 from pitchpipe.store.reading.trial_columns import COLUMNS, TrialColumn, TrialTable, columns_in
 
-# Those that are no field of a trial: its intermediate results, and what people noted.
-OUTSIDE = {"intermediate", "tags", "note"}
+# Those that are no field of a trial: its intermediate results, its metrics, and what people noted.
+OUTSIDE = {"intermediate", "metrics", "tags", "note"}
 HEADED = TrialTable.TERMINAL | TrialTable.PAGE | TrialTable.MENU | TrialTable.REPORT
 ORDERED = [table for table in TrialTable if table not in TrialTable.PAGE | TrialTable.MENU]
 
