@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,14 @@ _NAMES = re.compile(rf"(?:{_SUBSCRIPT.pattern}|[^,])+", re.DOTALL)
 _FIELD = rf"""[^<>=!~\[\]"']+(?:{_SUBSCRIPT.pattern})+\s*|(?:(?!\[\s*["'])[^<>=!~])+"""
 _CONDITION = re.compile(rf"(?P<field>{_FIELD})(?P<symbol><=|>=|!=|==|=|<|>|~)(?P<value>.+)", re.DOTALL)
 # An `or`, a comma or a second comparison that would otherwise become a part of the value.
-_SECOND = re.compile(r"\s(or|and)\s.*[<>=~]|[,;]", re.IGNORECASE)
+_SECOND = re.compile(r"\s(or|and)\s.*[<>=~]|[,;]|&&|\|\|", re.IGNORECASE)
+# Numbers that JSON does not know, but people do.
+_DECIMAL = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
+# As Python and constraints write them; in quotes they are text.
+_PYTHON_WORDS: Mapping[str, str] = MappingProxyType({"None": "null", "True": "true", "False": "false"})
+_ROUNDING = (
+    1e-12  # the part of a number by which others that are equal to it may differ: 0.1 + 0.05 is not 0.15
+)
 _AND = re.compile(rf"(?<!\w){_QUOTED}|(?P<and>\s+and\s+)", re.DOTALL | re.IGNORECASE)
 _NOT = re.compile(r"not\b\s*(?=\w)", re.IGNORECASE)
 _OPPOSITE: Mapping[str, str] = MappingProxyType(
@@ -78,6 +86,10 @@ class Condition:
         if value[0] not in '"[{' and _SECOND.search(value):
             raise QueryError(
                 f"'{value}' is not one value: only and joins conditions; text with commas goes into quotes"
+            )
+        if symbol != "~" and value in _PYTHON_WORDS:
+            raise QueryError(
+                f"write {_PYTHON_WORDS[value]} for {value}, or '{value}' in quotes for that text"
             )
         read = value if symbol == "~" else _value(value)
         if symbol in _ORDERED and read == value:
@@ -265,12 +277,28 @@ def _comparison(condition: Condition, main: str) -> Clause:
         raise QueryError(f"nothing equals NaN: write {condition.field} {symbol} null")
     if symbol in _ORDERED:
         kinds = _kinds_to_order(condition)  # SQLite has an order between numbers and texts, too
-        return f"(typeof({expression}) IN ({kinds}) AND {expression} {symbol} ?)", [*values, *values, value]
+        order, bound = _rounded(f"{expression} {symbol} ?", [*values, value], expression, condition, values)
+        return f"(typeof({expression}) IN ({kinds}) AND ({order}))", [*values, *bound]
     if value is None:
         return f"{expression} {'IS NULL' if symbol == '=' else 'IS NOT NULL'}", values
     if isinstance(value, bool) and condition.field.partition(".")[0] in JSON_HEADS:
         value = str(value).lower().encode()
-    return f"{expression} {'=' if symbol == '=' else 'IS NOT'} ?", [*values, value]
+    equality = f"{expression} {'=' if symbol == '=' else 'IS NOT'} ?"
+    equality, bound = _rounded(equality, [*values, value], expression, condition, values)
+    return f"({equality})", bound
+
+
+def _rounded(
+    clause: str, bound: list[Any], expression: str, condition: Condition, values: list[Any]
+) -> Clause:
+    """Return a comparison in which fractions that differ by rounding alone are equal, with its values."""
+    value = condition.value
+    is_exact = isinstance(value, int) and abs(value) >= 2**53
+    if is_exact or isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return clause, bound
+    near = f"(typeof({expression}) = 'real' AND abs({expression} - ?) <= ?)"
+    joint = "OR" if condition.symbol in ("=", "<=", ">=") else "AND NOT"
+    return f"{clause} {joint} {near}", [*bound, *values, *values, float(value), _ROUNDING * abs(value)]
 
 
 def _kinds_to_order(condition: Condition) -> str:
@@ -318,7 +346,7 @@ def _value(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return text
+        return float(text) if _DECIMAL.fullmatch(text) else text
 
 
 def _bound(value: Any) -> Any:

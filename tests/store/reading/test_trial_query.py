@@ -285,3 +285,40 @@ def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
 def test_spelled_field_is_read_as_the_field(name: str) -> None:
     (read,) = Condition.parse_all(f"{spelled_field(f'parameters.{name}')} < 1 and value > 2")[:1]
     assert (read.field, read.symbol) == (f"parameters.{name}", "<")
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("parameters.lr == 0.15", [0]),
+        ("parameters.lr <= .15", [0, 1]),
+        ("parameters.lr < 0.15", [1]),
+        ("parameters.lr > 0.15", [2]),
+        ("parameters.lr >= +.15", [0, 2]),
+        ("parameters.lr != 0.15", [1, 2]),
+        ("value > -.5", [0]),
+        ("parameters.units = 9007199254740993", [0]),
+    ],
+)
+def test_fractions_that_differ_by_rounding_are_equal(
+    view_of: Callable[..., ExperimentView], condition: str, expected: list[int]
+) -> None:
+    units = 2**53 + 1
+    made = [
+        a_trial(number, value=value, parameters={"lr": lr, "units": units + number})
+        for number, (lr, value) in enumerate([(0.1 + 0.05, 0.5), (0.1, -0.6), (0.2, -1.0)])
+    ]
+    assert numbers(view_of(*made), conditions=Condition.parse_all(condition)) == expected
+
+
+@pytest.mark.parametrize(("word", "written"), [("None", "null"), ("True", "true"), ("False", "false")])
+def test_words_of_python_are_named(word: str, written: str) -> None:
+    with pytest.raises(QueryError, match=f"write {written} for {word}, or '{word}' in quotes"):
+        Condition.parse(f"parameters.act == {word}")
+    assert Condition.parse(f"parameters.act == '{word}'").value == word
+
+
+@pytest.mark.parametrize("text", ["value < 0.2 && status = FAILED", "value < 0.2 || value > 1"])
+def test_other_words_for_and_are_refused(text: str) -> None:
+    with pytest.raises(QueryError, match="only and joins conditions"):
+        Condition.parse_all(text)
