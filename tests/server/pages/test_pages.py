@@ -510,7 +510,7 @@ def test_overview_lives_before_a_trial_has_ended(gallery: str, open_page: Open, 
     curves.get_by_text("trial 3", exact=True).wait_for()
     assert page.get_by_role("region", name="Best so far").count() == 0
     rows = page.get_by_role("table", name="Running now").get_by_role("row").all_inner_texts()
-    assert [row.split("\t")[:4] for row in rows[2:4]] == [
+    assert [[cell.strip() for cell in row.split("\t")[:4]] for row in rows[2:4]] == [
         ["1", "lr=0.1 units=16", "7", "0.1"],
         ["2", "lr=0.2 units=16", "7", "0.2"],
     ]
