@@ -517,7 +517,7 @@ def test_overview_lives_before_a_trial_has_ended(gallery: str, open_page: Open, 
     assert (
         "Best intermediate result\n0.4 (trial 4, after 1 result)" in page.locator(".pp-figures").inner_text()
     )
-    assert "results/min" in page.locator(".pp-figures").inner_text()
+    assert "7.65 results/s" in page.locator(".pp-figures").inner_text()
     check_page(page)
 
 
