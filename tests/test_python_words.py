@@ -47,6 +47,7 @@ ALLOWED = {
     "integrations/requirements.py": "a command of pip",
     "manager/control/extension.py": "options for verbs, which ask for them",
     "manager/control/steering.py": "from the control socket: verbs, pages, HTTP",
+    "manager/earlier_results.py": "about the file of somebody's search, which a verb writes",
     "manager/startable.py": "no call shows the limits of a machine",
     "store/errors.py": "no call deletes an experiment",
     "store/folder.py": "no call deletes or lists experiments; `Experiment` says `experiment_id` itself",
