@@ -44,7 +44,6 @@ ALLOWED = {
     "executors/clusters/ssh_cluster.py": "from `pitchpipe cluster up`",
     "executors/private_ray/supervisor.py": "no call ends the private Ray",
     "executors/ray/join.py": "a command of Ray",
-    "integrations/requirements.py": "a command of pip",
     "manager/control/extension.py": "options for verbs, which ask for them",
     "manager/control/steering.py": "from the control socket: verbs, pages, HTTP",
     "manager/earlier_results.py": "about the file of somebody's search, which a verb writes",
