@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ..protocol import constraint_limits, counted
+from ..protocol import counted, objectives_of
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, FamilyRow, Repeats, TrialColumn, TrialDetail, TrialRow
 from .failed_trials import FailedTrial, ending_beside
@@ -305,9 +305,11 @@ def violation_text(values: Mapping[str, float], limits: Mapping[str, str]) -> st
 
     >>> violation_text({"loss": 0.5, "ms": 25.0}, {"ms": "<= 20", "loss": "<= 1"})
     'violates ms <= 20'
+    >>> violation_text({"s": 0.1 + 0.2}, {"s": "<= 0.3"})
+    ''
     """
-    bounds = {name: constraint_limits(text) for name, text in limits.items() if name in values}
-    broken = [name for name, (low, high) in bounds.items() if not low <= values[name] <= high]
+    named = [{"name": name, "constraint": text} for name, text in limits.items() if name in values]
+    broken = [one.name for one in objectives_of(named) if one.excess_of(values[one.name]) > 0]
     return f"violates {' and '.join(f'{name} {limits[name]}' for name in broken)}" if broken else ""
 
 
