@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocol import Objective
-from ...telling import counted, escaped, is_bare, number_text, status_text, visible
+from ...protocol import Objective, counted
+from ...telling import escaped, is_bare, number_text, status_text, visible
 from .dimensions import Dimension, Numbers, Points
 from .tables import ExperimentTable, TrialRecord
 from .theme import VIOLATES, Look, ThemeName, template
