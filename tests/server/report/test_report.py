@@ -140,7 +140,7 @@ def test_every_figure_is_there_and_as_wide_as_its_axes_need(finished_page: Page)
     places = [attrs for _, attrs in finished_page.elements if "data-figure" in attrs]
     widths = {str(one["data-figure"]): str(one["style"]).partition("min-width: ")[2] for one in places}
     assert list(widths) == ["history", "importance", "curves", "parallel", "slice", "contour", "timeline"]
-    assert (widths["history"], widths["parallel"], widths["slice"]) == ("0px", "270px", "480px")
+    assert (widths["history"], widths["parallel"], widths["slice"]) == ("0px", "360px", "480px")
 
 
 COPIED = "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"
