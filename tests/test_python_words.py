@@ -48,11 +48,12 @@ ALLOWED = {
     "manager/control/steering.py": "from the control socket: verbs, pages, HTTP",
     "manager/earlier_results.py": "about the file of somebody's search, which a verb writes",
     "manager/startable.py": "no call shows the limits of a machine",
+    "pitchpipe/replay.py": "a verb writes the file; from a folder no command is needed",
     "store/errors.py": "no call deletes an experiment",
     "store/folder.py": "no call deletes or lists experiments; `Experiment` says `experiment_id` itself",
     "store/paths.py": "a line of the log about how verbs find an experiment",
     "trial_agent/__main__.py": "the usage of a program that the executor starts",
-    "trial_agent/shell_slots.py": "patterns of shell commands",
+    "trial_agent/shell_patterns.py": "patterns of shell commands",
 }
 
 
