@@ -89,7 +89,7 @@ def shown_of(table: ExperimentTable, goal: Objective, *, stopped: bool = True) -
     >>> from pitchpipe.server.figures import example_table
     >>> shown = shown_of(example_table(), example_table().objective())
     >>> {look.name: int(mask.sum()) for look, mask in shown.groups.items()}
-    {'succeeded': 46, 'stopped early': 13}
+    {'succeeded': 48, 'stopped early': 11}
     """
     some = [one for one in table.configurations if stopped or one.status != _STOPPED]
     pairs = [(trial, value) for trial in some if (value := table.value(trial, goal.name)) is not None]

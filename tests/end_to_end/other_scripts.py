@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-from pitchpipe.runner.verdicts import NO_RESULT
+from pitchpipe.runner.verdicts import LEFT_RUNNING, NO_RESULT
 
 __all__ = ["ARGUMENTS", "HANGS", "PYTHON", "SHELL", "START_METHODS", "Kind", "X"]
 
@@ -26,6 +26,7 @@ class Kind:
 
 
 UNFINISHED = Kind(final=None, status="FAILED", reason=NO_RESULT)
+LEFT = Kind(final=None, status="FAILED", reason=LEFT_RUNNING)
 START_METHODS = ("fork", "spawn", "forkserver")
 
 
@@ -160,7 +161,7 @@ while not os.path.exists(f"{os.environ['PITCHPIPE_OUTPUT_DIR']}/done"):
 """,
         SECONDS="0",
     ),
-    "daemon that the script leaves": python(DAEMON, UNFINISHED, SECONDS="1"),
+    "daemon that the script leaves": python(DAEMON, LEFT, SECONDS="1"),
     "Lightning": python(
         """
         import subprocess
@@ -264,7 +265,7 @@ SHELL = {
     "from another folder": shell('mkdir deep; echo "$REPORT" > deep/train.py; cd deep; python train.py'),
     "isolated": shell('python -I -c "$REPORT"'),
     "in the background": shell('python -c "$REPORT" & wait $!'),
-    "in the background, left": shell('(sleep 30; python -c "$REPORT") &', UNFINISHED),
+    "in the background, left": shell('(sleep 30; python -c "$REPORT") &', LEFT),
     "subshells": shell('( ( python -c "$REPORT" ) )'),
     "timeout": shell('timeout 60 python -c "$REPORT"'),
     "nohup": shell('nohup python -c "$REPORT"'),
