@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -130,7 +131,9 @@ def function_files(function: Callable[..., object], code_directory: Path) -> dic
     module = sys.modules.get(owner.__module__ or "")
     file = getattr(module, "__file__", None)
     if file is not None and (digest := file_digest(file)) is not None:
-        path = Path(os.path.abspath(file))
+        with suppress(FileNotFoundError):  # the working directory was deleted
+            file = os.path.abspath(file)
+        path = Path(file)
         inside = path.is_relative_to(code_directory)
         return {str(path.relative_to(code_directory) if inside else path): digest}
     code = getattr(owner, "__code__", None)

@@ -13,7 +13,7 @@ import sys
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 CodeFacts = dict[str, dict[str, str]]
 """`files`: digests by path in the code directory; `packages`: versions by name."""
@@ -35,9 +35,8 @@ class LoadedCode:
 
     def __init__(self, directory: str) -> None:
         # A module's file may be spelled with or without the symbolic links above it.
-        self._roots = {
-            os.path.join(root, "") for root in (os.path.abspath(directory), os.path.realpath(directory))
-        }
+        spellings = _absolute(directory), _absolute(directory, os.path.realpath)
+        self._roots = {os.path.join(root, "") for root in spellings}
         self._known: set[str] = set()
         self._count = 0  # of the modules at the last look
         self._names = {"files": 0, "packages": 0}
@@ -79,11 +78,19 @@ class LoadedCode:
 
     def _own_path(self, file: str) -> str | None:
         """Return the path of a file of the user's in the code directory; None for any other."""
-        file = os.path.abspath(file)
+        file = _absolute(file)
         root = next((root for root in self._roots if file.startswith(root)), None)
         if root is None or any(f"{os.sep}{part}{os.sep}" in file for part in _NOT_OWN):
             return None
         return file[len(root) :]
+
+
+def _absolute(path: str, absolute: Callable[[str], str] = os.path.abspath) -> str:
+    """Return an absolute path, or the path as it is where the working directory was deleted."""
+    try:
+        return absolute(path)
+    except FileNotFoundError:
+        return path
 
 
 def file_digest(path: str) -> str | None:

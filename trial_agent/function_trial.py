@@ -370,7 +370,7 @@ class FunctionLoader:
             self._function = _unwrapped(_unpickle(path, job))
             self._loaded = version
             self._note_code({"files": dict(job.run.function_files)})
-            self._modules = self._modules or LoadedCode(job.run.code_directory or os.getcwd())
+            self._modules = self._modules or LoadedCode(job.run.code_directory or ".")
             self._modules.look()  # now: the files may change while the function runs
         return self._function
 

@@ -109,3 +109,12 @@ def test_large_file_differs_by_its_size(tmp_path: Path) -> None:
 def test_facts_of_other_programs_are_checked() -> None:
     odd = {"files": {1: "a", "b": 2, "c" * 1000: "x", "d": "04"}, "packages": ["numpy"], "more": {}}
     assert merged_code([odd]) == {"files": {"d": "04"}, "packages": {}}
+
+
+def test_working_directory_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    loads(monkeypatch, "own", __file__="own.py")
+    news = LoadedCode(".").news()
+    assert news is not None
+    assert news["files"] == {}
