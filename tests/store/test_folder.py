@@ -158,10 +158,10 @@ def test_without_locks_nothing_is_started_and_what_was_there_stays(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(FolderError, match="--dir"):
+    with pytest.raises(FolderError, match="name a directory on another disk"):
         ExperimentFolder.create(tmp_path, "exp")
     assert not (tmp_path / "exp").exists()
-    with pytest.raises(FolderError, match="--dir"):
+    with pytest.raises(FolderError, match="name a directory on another disk"):
         made.own()
     assert made.path.exists()
 

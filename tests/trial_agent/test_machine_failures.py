@@ -259,7 +259,7 @@ CONTINUES = "pitchpipe.report_intermediate_result(0.6); sys.exit(1)"  # it got o
     ("what", "why", "then", "who"),
     [
         (REPORTS, errno.EIO, RAISES, "machine"),
-        (("os.fstat", "report_final_result(1)"), errno.EIO, RAISES, "machine"),
+        (("os.stat", "report_final_result(1)"), errno.EIO, RAISES, "machine"),
         (("os.rename", "save_checkpoint({})"), errno.EIO, RAISES, "machine"),
         (SAVES, errno.EIO, RAISES, "machine"),
         (("os.listdir", "report_final_result(os.listdir())"), errno.EIO, RAISES, "trial"),
