@@ -1,7 +1,7 @@
 """A copy of the code directory, from which all trials of an experiment run, whatever changes meanwhile.
 
-Small files are copied. Large ones, and folders that hold no code of the user's, are links to the originals: so scripts
-find their data beside them, and a folder of any size is copied in a moment.
+Small files are copied, those behind symbolic links as well. Large files and folders without code become links to the
+originals, so that scripts find their data, and a folder of any size is copied in a moment.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def take_snapshot(directory: Path, target: Path) -> None:
 
     Each line of `.pitchpipeignore` is a pattern of names, or of paths in the directory, that are linked.
     """
-    snapshot = _Snapshot(directory, target, _ignored(directory))
+    directory = directory.resolve()
+    snapshot = _Snapshot(directory, target.resolve(), _ignored(directory))
     try:
         snapshot.copy(directory)
     except OSError as error:
@@ -66,17 +67,24 @@ class _Snapshot:
         if entry.name in _REMADE:
             return
         path = Path(entry.path)
-        if entry.is_symlink() or self._is_linked(path):
-            place.symlink_to(path.resolve())
-        elif entry.is_dir():
+        if self._is_linked(path):
+            place.symlink_to(path)
+        elif entry.is_dir(follow_symlinks=False):
             self.copy(path)
-        elif entry.is_file():
-            size = entry.stat().st_size
-            if size > _LARGE:
-                place.symlink_to(path)
-                return
+        elif entry.is_file() and (size := entry.stat().st_size) <= _LARGE:
             self._count(size)
             shutil.copy2(path, place)
+        elif entry.is_symlink():
+            self._link_again(path, place)
+        elif entry.is_file():
+            place.symlink_to(path)
+
+    def _link_again(self, path: Path, place: Path) -> None:
+        """Link to what a symbolic link leads to: inside the directory to the copy of that."""
+        original = path.resolve()
+        if original.is_relative_to(self._directory):
+            original = self._target / original.relative_to(self._directory)
+        place.symlink_to(original)
 
     def _is_linked(self, path: Path) -> bool:
         # An experiment's folder may lie beside the code: a copy of it would hold itself.

@@ -57,13 +57,36 @@ def test_folder_of_the_experiment_is_not_copied_into_itself(code: Path) -> None:
     assert (target / "train.py").read_text() == "x = 1"
 
 
-def test_links_lead_to_the_same_file(code: Path, tmp_path: Path) -> None:
-    (code / "link.py").symlink_to("train.py")
-    (code / "broken").symlink_to("nothing")
+def test_code_behind_a_link_does_not_change(code: Path, tmp_path: Path) -> None:
+    (tmp_path / "shared.py").write_text("z = 1")
+    (tmp_path / "data").mkdir()
+    links = {
+        "link.py": "train.py",
+        "shared.py": "../shared.py",
+        "again": "parts",
+        "data": "../data",
+        "broken": "no",
+    }
+    for name, to in links.items():
+        (code / name).symlink_to(to)
     target = tmp_path / "snapshot"
     take_snapshot(code, target)
-    assert (target / "link.py").resolve() == code / "train.py"
+    for path in (code / "train.py", code / "parts" / "model.py", tmp_path / "shared.py"):
+        path.write_text("changed")
+    assert (target / "link.py").read_text() == "x = 1"
+    assert (target / "shared.py").read_text() == "z = 1"
+    assert (target / "again" / "model.py").read_text() == "y = 1"
+    assert (target / "data").resolve() == tmp_path / "data"
     assert (target / "broken").is_symlink()
+
+
+def test_code_directory_behind_a_link(code: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(code)
+    target = code / "runs" / "exp" / "code"
+    target.parent.mkdir(parents=True)
+    take_snapshot(tmp_path / "link", target)
+    assert (target / "runs").is_symlink()
+    assert (target / "train.py").read_text() == "x = 1"
 
 
 @pytest.mark.parametrize(("limit", "value"), [("_MOST_FILES", 1), ("_MOST_BYTES", 7)])
