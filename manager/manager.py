@@ -10,7 +10,7 @@ from functools import partial
 from typing import cast
 
 from ..config import ExperimentConfig
-from ..executors import RunSetup, TrialExecutor
+from ..executors import RunSetup, TrialExecutor, in_thread_or_here
 from ..protocol import CommandType, Frame, Json, JsonObject, is_starting_point, parameters_of
 from ..runner import (
     Cause,
@@ -255,7 +255,7 @@ class Manager:
 
     async def _note_start(self) -> None:
         """Store where the experiment runs now, and the state of its code."""
-        facts = await asyncio.to_thread(start_facts, self.config.trial_code_directory)
+        facts = await in_thread_or_here(partial(start_facts, self.config.trial_code_directory))
         try:
             self.store.note_start(self.now(), *facts.stored())
         except NotWritableError as error:  # the experiment itself waits for room

@@ -1,7 +1,7 @@
-"""Where an experiment runs and what its code is, noted at each start of a manager; no variable of the environment is.
+"""Where an experiment runs and what its code is, noted at each start of a manager.
 
-The state of the code is git's: commit, branch, and what is not committed, up to a size. What each trial has loaded of
-it, its processes say themselves.
+Git says the commit, the branch and what is not committed, up to a size. The processes of the trials themselves say what
+they have loaded. Variables of the environment, which may be secret, are not noted.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import CodeType
 
 from ..sdk import file_digest
@@ -96,23 +96,22 @@ def _gpus() -> tuple[str, ...]:
     return tuple(line.strip() for line in (_output(_DRIVERS) or "").splitlines() if line.strip())
 
 
-def _output(command: list[str] | tuple[str, ...]) -> str | None:
+def _output(command: Sequence[str]) -> str | None:
     """Return the first `MAX_DIFF` bytes of what a command prints; None if it fails or takes too long."""
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        assert process.stdout is not None
-        timer = threading.Timer(_TIMEOUT, process.kill)
-        timer.start()
-        try:
-            text = process.stdout.read(MAX_DIFF)
-            is_whole = len(text) < MAX_DIFF
-            if not is_whole:
-                process.kill()
-        finally:
-            timer.cancel()
-        failed = process.wait() != 0
-    return None if is_whole and failed else text.decode("utf-8", "replace")
+    try:
+        with TemporaryFile() as file:
+            subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.DEVNULL,
+                timeout=_TIMEOUT,
+                check=True,
+            )
+            file.seek(0)
+            return file.read(MAX_DIFF).decode("utf-8", "replace")
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def function_files(function: Callable[..., object], code_directory: Path) -> dict[str, str]:
@@ -131,7 +130,7 @@ def function_files(function: Callable[..., object], code_directory: Path) -> dic
     module = sys.modules.get(owner.__module__ or "")
     file = getattr(module, "__file__", None)
     if file is not None and (digest := file_digest(file)) is not None:
-        with suppress(FileNotFoundError):  # the working directory was deleted
+        with suppress(OSError):  # the working directory was deleted
             file = os.path.abspath(file)
         path = Path(file)
         inside = path.is_relative_to(code_directory)

@@ -42,6 +42,7 @@ from ..runner import (
     recorded,
 )
 from ..store import NotWritableError, RecordRow, SavedState, Store, StoreError, StoreTick, clone_checkpoint
+from .code_warning import CodeWarning
 from .disk_space import DiskSpaceGuard
 from .dispatcher_link import REPLIES, Command, Dispatcher
 from .hooks import Hooks
@@ -100,7 +101,7 @@ class TurnLoop:
         self._dispatcher: Dispatcher
         self._timers: ExperimentTimers
         self._event_log: EventLog | None = None
-        self._code_note = ""  # the last one that was logged
+        self._code_warning = CodeWarning(folder)
 
     # ------------------------------------------------------------------ opening and closing
 
@@ -304,22 +305,11 @@ class TurnLoop:
         self._dispatcher.write(turn.commands)
         self._hooks.after(turn.tick.changes, turn.events)
         if turn.tick.changes.code and self._store.has_several_codes():
-            self._tasks.start(self._warn_of_changed_code())
+            self._tasks.start(self._code_warning.log())
         self._timers.set()
         for observer in self._observers:
             observer()
         self.look_for_progress()
-
-    async def _warn_of_changed_code(self) -> None:
-        """Log once if trials have begun to run other code; the notes of the experiment keep it."""
-        try:
-            note = await asyncio.to_thread(_read_code_note, self._folder)
-        except StoreError as error:  # only the warning depends on it
-            _log.info("whether the code changed cannot be read: %s", error)
-            return
-        if note and note != self._code_note:
-            _log.warning("%s", note)
-        self._code_note = note
 
     def perform(self, effect: Effect) -> None:
         """Perform a committed effect; twice is harmless."""
@@ -418,14 +408,6 @@ class TurnLoop:
         if self._event_log is not None:
             own["recorded"] = self._event_log.size
         return orjson.dumps({**runner.snapshot(), **own}, option=orjson.OPT_NON_STR_KEYS).decode()
-
-
-def _read_code_note(folder: Path) -> str:
-    from ..store.reading import ExperimentView  # few experiments need this
-    from ..telling import code_note
-
-    with ExperimentView(folder) as view:
-        return code_note(view.code_versions())
 
 
 class EventLog:
