@@ -72,12 +72,18 @@ class LoadedCode:
             self._add("packages", name, version[:_MAX_NAME])
 
     def _add(self, kind: str, name: str, value: str | None) -> None:
-        if value is not None and self._names[kind] < MAX_NAMES and len(name) <= _MAX_NAME:
+        # The name of a file need not be text that JSON can hold.
+        if (
+            value is not None
+            and self._names[kind] < MAX_NAMES
+            and len(name) <= _MAX_NAME
+            and name.isprintable()
+        ):
             self._news[kind][name] = value
             self._names[kind] += 1
 
     def _own_path(self, file: str) -> str | None:
-        """Return the path of a file of the user's in the code directory; None for any other."""
+        """Return the path of a file in the code directory; None for files elsewhere, and for installed ones."""
         file = _absolute(file)
         root = next((root for root in self._roots if file.startswith(root)), None)
         if root is None or any(f"{os.sep}{part}{os.sep}" in file for part in _NOT_OWN):
@@ -86,10 +92,10 @@ class LoadedCode:
 
 
 def _absolute(path: str, absolute: Callable[[str], str] = os.path.abspath) -> str:
-    """Return an absolute path, or the path as it is where the working directory was deleted."""
+    """Return an absolute path, or the path as it is where the working directory was deleted or is closed."""
     try:
         return absolute(path)
-    except FileNotFoundError:
+    except OSError:
         return path
 
 
@@ -129,7 +135,7 @@ def code_digest(facts: CodeFacts) -> str:
 
 
 def merged_code(several: Iterable[Mapping[str, object]]) -> CodeFacts | None:
-    """Return the facts of several processes of an attempt, None if there are none; what is no such fact is left out.
+    """Return the facts of several processes of an attempt, None if there are none; anything else is left out.
 
     >>> merged_code([{"files": {"a.py": "01"}}, {"files": {"b.py": "02", "c.py": 3}, "packages": "none"}])
     {'files': {'a.py': '01', 'b.py': '02'}, 'packages': {}}
@@ -143,11 +149,8 @@ def merged_code(several: Iterable[Mapping[str, object]]) -> CodeFacts | None:
             if not isinstance(names, dict):
                 continue
             for name, value in names.items():
-                is_valid = (
-                    isinstance(name, str)
-                    and isinstance(value, str)
-                    and len(name) + len(value) <= 2 * _MAX_NAME
-                )
-                if is_valid and len(facts[kind]) < MAX_NAMES:
+                is_text = all(isinstance(text, str) and text.isprintable() for text in (name, value))
+                has_room = name in facts[kind] or len(facts[kind]) < MAX_NAMES
+                if is_text and has_room and len(name) + len(value) <= 2 * _MAX_NAME:
                     facts[kind][name] = value
     return facts if facts["files"] or facts["packages"] else None

@@ -138,6 +138,7 @@ class CommandTrial:
         with open(self._spool, "rb", buffering=0) as spool:
             follower = Follower(spool.fileno(), self._reader, self._send)
             self._follow(process, tree, follower)
+            self._read_if(True, follower)  # a trial that has its result need not be searched for others below
             returncode = self._end(process, tree)
             follower.read_all(self._tools.outbox.wait_for_room)
         ended = self._end_of(returncode)  # before anything is removed: then a full disk is full no longer

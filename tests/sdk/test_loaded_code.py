@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -106,8 +107,22 @@ def test_large_file_differs_by_its_size(tmp_path: Path) -> None:
     assert first != file_digest(str(path))
 
 
+def test_name_that_is_not_text_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (b"d\xe4ta.py", b"tab\t.py"):
+        path = os.fsdecode(os.path.join(os.fsencode(tmp_path), name))
+        Path(path).write_text("x = 1")
+        loads(monkeypatch, f"own{name!r}", __file__=path)
+    news = LoadedCode(str(tmp_path)).news()
+    assert news is not None
+    assert news["files"] == {}
+
+
 def test_facts_of_other_programs_are_checked() -> None:
-    odd = {"files": {1: "a", "b": 2, "c" * 1000: "x", "d": "04"}, "packages": ["numpy"], "more": {}}
+    odd = {
+        "files": {1: "a", "b": 2, "c" * 1000: "x", "\udce4": "03", "d": "04"},
+        "packages": ["numpy"],
+        "more": {},
+    }
     assert merged_code([odd]) == {"files": {"d": "04"}, "packages": {}}
 
 
