@@ -47,9 +47,7 @@ class ParameterRecord(TypedDict):
     repeat: NotRequired[int]  # 0, 1, 2 ...
     seed: NotRequired[int]
     family_end: NotRequired[str]  # how the family has ended, in its first trial's record
-    schedule: NotRequired[
-        list[RecordedStep]
-    ]  # of a trial that went on with other parameters or a copied checkpoint
+    schedule: NotRequired[list[RecordedStep]]  # of a trial that continued with other parameters or a copy
 
 
 def parameters_of(record: str) -> Parameters:

@@ -130,9 +130,7 @@ class Changes:
     # (sequence id, last attempt, sequence): the results from `sequence` on, up to that attempt, no longer count.
     superseded: list[tuple[int, int, int]] = field(default_factory=list)
     exports: list[tuple[int, str, str]] = field(default_factory=list)  # (sequence id, format, path)
-    code: dict[str, str] = field(
-        default_factory=dict
-    )  # files and packages of a trial, as JSON, by their digest
+    code: dict[str, str] = field(default_factory=dict)  # what trials loaded, as JSON, by its digest
 
 
 class Pending:

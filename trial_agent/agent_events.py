@@ -100,8 +100,8 @@ class Ended:
 
     `exported` has paths by format. With `infra`, the machine refused what the agent needs, and not the trial's code.
     With `unasked`, it reported through the functions of this package, and nothing ever read its parameters. With
-    `left_running`, its command ended before programs that it had started, which were ended then. `code` is
-    the digest of what its processes have `loaded`, which an agent says once for all trials that it runs in its process.
+    `left_running`, its command ended before programs that it had started, which were then killed. `code` is the digest
+    of what its processes have `loaded`; an agent sends that once for all trials that it runs in its own process.
     """
 
     e: Literal["ended"] = field(default="ended", repr=False)
@@ -173,9 +173,8 @@ _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
     for kind in (Started, Report, Saved, SpoolProblem, Ended, Forgotten)
 }
 _WHO = frozenset({"e", "trial", "attempt", "mark"})
-_RARE = frozenset(
-    {"out_of_memory", "infra", "exported", "unasked", "left_running", "code", "loaded"}
-)  # in a spool only if they apply
+# In a spool only if they apply.
+_RARE = frozenset({"out_of_memory", "infra", "exported", "unasked", "left_running", "code", "loaded"})
 
 
 def encode_event(event: Event) -> Message:
@@ -338,7 +337,7 @@ class Outbox:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let threads no longer wait for room: the agent is leaving."""
+        """End every wait for room: the agent is leaving."""
         self._closed = True
         self.stir()
 

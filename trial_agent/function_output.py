@@ -124,9 +124,7 @@ class _Stream:
             self._give_back()
         try:
             return self._sort_out()
-        except (
-            OSError
-        ):  # it was removed, or made a trial's by a child; or nothing can be moved on a full disk
+        except OSError:  # it was removed, or a child made it a trial's; or a full disk lets nothing be moved
             return True
 
     def _give_back(self) -> None:

@@ -22,7 +22,7 @@ from .trial_query import Condition, TrialQuery, plain_field, spelled_field
 from .trial_rows import read_trials
 
 ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
-"""The words for orders, which are no names of fields."""
+"""The words for orders; they are not names of fields."""
 _FIELDS_OF: Mapping[str, str] = MappingProxyType({"values": "value"})
 # By the headings of columns, in small letters.
 _HEADINGS: Mapping[str, str] = MappingProxyType(

@@ -110,25 +110,10 @@ def number_expression(column: str, name: str, main: str = "default") -> Clause:
     """
     bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL)"
     name = main if name == "default" else name
-    whens, values = [bare] if name == main else [], list[Any]()
-    for path in _paths(name):
-        inside, bound = _inner(column, path)
-        is_number = f"{column} LIKE '{{%' AND json_type({inside}) IN ('integer', 'real', 'true', 'false')"
-        whens.append(f"WHEN {is_number} THEN json_extract({inside})")
-        values += [*bound, *bound]
-    return f"nullif(nullif(CASE {' '.join(whens)} END, 9e999), -9e999)", values
-
-
-def _paths(name: str) -> list[list[str]]:
-    """Return what a dotted name may mean: one key, or a path of nested ones.
-
-    >>> _paths("loss.train"), _paths("loss")
-    ([['loss.train'], ['loss', 'train']], [['loss']])
-    """
-    paths = [[name]]
-    for separator in sorted({"." * ("." in name), *re.findall("/+", name)} - {""}):
-        paths.append(re.split(f"(?<!/){re.escape(separator)}(?!/)", name))
-    return paths
+    inside, bound = reported_under(column, name)
+    is_number = f"{column} LIKE '{{%' AND json_type({inside}) IN ('integer', 'real', 'true', 'false')"
+    number = f"CASE {bare if name == main else ''} WHEN {is_number} THEN json_extract({inside}) END"
+    return f"nullif(nullif({number}, 9e999), -9e999)", [*bound, *bound]
 
 
 def last_expression(name: str, main: str | None = None) -> Clause:
@@ -204,7 +189,9 @@ def json_path(names: Sequence[str]) -> str:
 def _inside(head: str, name: str) -> Clause:
     """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values."""
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
-    paths = _paths(name)
+    paths = [[name]]
+    for separator in sorted({"." * ("." in name), *re.findall("/+", name)} - {""}):
+        paths.append(re.split(f"(?<!/){re.escape(separator)}(?!/)", name))
     if head == "parameters":  # a nested choice is written by its name
         paths = [deeper for path in paths for deeper in ([*path, "_name"], path)]
     found, values = [], list[Any]()

@@ -84,7 +84,7 @@ def read_pace(db: Database, now: float) -> Pace:
     whole, usual = db.row(_LENGTHS) or (None, None)
     lengths = [whole if trial.budget is None else trial.budget for trial in running]
     known = [length for length in lengths if length is not None]
-    if len(known) < len(lengths):  # of some there is no saying
+    if len(known) < len(lengths):  # the length of some is unknown
         return Pace(results_per_minute=60.0 * sum(paces))
     left = [trial.left(length, mean, now) for trial, length in zip(running, known, strict=True)]
     new = (usual or sum(known) / len(known)) / mean

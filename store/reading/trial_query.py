@@ -38,9 +38,7 @@ _SECOND = re.compile(r"\s(or|and)\s.*[<>=~]|[,;]|&&|\|\|", re.IGNORECASE)
 _DECIMAL = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
 # As Python and constraints write them; in quotes they are text.
 _PYTHON_WORDS: Mapping[str, str] = MappingProxyType({"None": "null", "True": "true", "False": "false"})
-_ROUNDING = (
-    1e-12  # the part of a number by which others that are equal to it may differ: 0.1 + 0.05 is not 0.15
-)
+_ROUNDING = 1e-12  # relative: 0.1 + 0.05 is not 0.15
 _AND = re.compile(rf"(?<!\w){_QUOTED}|(?P<and>\s+and\s+)", re.DOTALL | re.IGNORECASE)
 _NOT = re.compile(r"not\b\s*(?=\w)", re.IGNORECASE)
 _OPPOSITE: Mapping[str, str] = MappingProxyType(
