@@ -8,6 +8,7 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .experiment_factory import (
+        code_notes,
         create_experiment,
         directory_of,
         experiment_config,

@@ -132,7 +132,7 @@ def resume_experiment(
             stopper = _stopper_of(folder)
         trackers, notes = _trackers_and_notes(config, ending=ending)
         if not ending and executor is None:
-            notes = [*notes, *_code_notes(folder, config)]
+            notes = [*notes, *code_notes(folder, config)]
     except BaseException:
         folder.disown()
         raise
@@ -181,8 +181,8 @@ def _trackers_and_notes(
         return (), [f"runs of trackers stay open: {error}"]
 
 
-def _code_notes(folder: ExperimentFolder, config: ExperimentConfig) -> Sequence[str]:
-    """Return the note that the code is not what the last trials ran, if so."""
+def code_notes(folder: ExperimentFolder, config: ExperimentConfig) -> Sequence[str]:
+    """Return the note that the code is not what the last trials of an experiment ran, if so."""
     from ..store.reading import ExperimentView, changed_files
     from ..telling import changed_since_text
 

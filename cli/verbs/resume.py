@@ -70,7 +70,7 @@ def resume(
     if announce_fd is not None:
         os.set_inheritable(announce_fd, False)
     with Interrupts() as interrupts:
-        from ...manager import resume_experiment
+        from ...manager import code_notes, experiment_config, resume_experiment
         from ...manager.control import Extension
         from .create import run_in_background
         from .run import watched
@@ -87,6 +87,8 @@ def resume(
             raise
         interrupts.hold()
         if detach:
+            for note in () if quiet or as_json else code_notes(folder, experiment_config(folder)):
+                click.echo(note)
             folder.own()
             folder.disown()
             return run_in_background(folder, interrupts, as_json=as_json, quiet=quiet)

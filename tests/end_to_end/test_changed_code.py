@@ -6,7 +6,10 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
+
+from pitchpipe.store import ExperimentFolder
 
 from .running import Lab
 
@@ -50,6 +53,16 @@ def test_edit_before_a_resume_is_told(lab: Lab) -> None:
     (lab.folder / "train.py").write_text(SCRIPT + "# again")
     resumed = lab.run("resume", "exp", "--max-trial-number", "5").out
     assert f"train.py changed {before}: results before and after may not be comparable" in resumed
+
+
+def test_edit_before_a_resume_in_the_background_is_told(lab: Lab) -> None:
+    searched(lab)
+    (lab.folder / "train.py").write_text(SCRIPT + "# again")
+    program = Path(sys.executable).with_name("pitchpipe")
+    words = [program, "resume", "exp", "--max-trial-number", "4", "--detach", "--dir", lab.directory]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert "train.py changed since the last trial" in done.stdout
+    assert ExperimentFolder(lab.directory / "exp").wait_until_unmanaged(60.0)
 
 
 def test_snapshot_runs_what_was_there_at_the_start(lab: Lab) -> None:
