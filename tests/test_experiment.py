@@ -85,13 +85,6 @@ def square(parameters: dict[str, Any]) -> float:
     return float(parameters["x"] ** 2)
 
 
-def slow_square(parameters: dict[str, Any]) -> float:
-    import time
-
-    time.sleep(0.2)
-    return square(parameters)
-
-
 class Stepping(Trainable):
     """Comes closer to 0 with every step, and never says that it is done."""
 
@@ -822,15 +815,40 @@ def test_progress_is_shown_on_a_terminal(
     assert (expected in " ".join(screen.getvalue().split())) == progress
 
 
+class OpeningLog(io.StringIO):
+    """Lets trials go on that wait at a pipe, once a line says that one of them runs."""
+
+    def __init__(self, gate: Path) -> None:
+        super().__init__()
+        self._gate = gate
+
+    def write(self, text: str) -> int:
+        if "1 running" in text and self._gate.is_fifo():
+            with self._gate.open("w"):  # those that wait now
+                self._gate.with_name("open").touch()
+                self._gate.with_name("open").rename(self._gate)  # those that come later
+        return super().write(text)
+
+
 @pytest.mark.parametrize("progress", [True, False])
 def test_progress_without_a_terminal_is_a_line_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, progress: bool
 ) -> None:
     monkeypatch.setattr("pitchpipe.progress._INTERVAL", 0.0)
     monkeypatch.setattr("pitchpipe.progress._Lines.interval", 0.02)
-    log = io.StringIO()
+    gate = tmp_path / "gate"
+    if progress:  # trials wait until a line is printed while one of them runs
+        os.mkfifo(gate)
+    else:
+        gate.touch()
+
+    def gated_square(parameters: dict[str, Any]) -> float:
+        gate.read_text()
+        return float(parameters["x"] ** 2)
+
+    log = OpeningLog(gate)
     monkeypatch.setattr(sys, "stderr", log)
-    result = experiment(slow_square, tmp_path).run(progress=progress)
+    result = experiment(gated_square, tmp_path).run(progress=progress)
     lines = log.getvalue().splitlines()
     if not progress:
         assert lines == []

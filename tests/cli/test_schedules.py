@@ -101,9 +101,9 @@ def test_schedule_is_a_table_or_an_object(call: Call) -> None:
     assert shown.code == 0
     assert shown.out.splitlines() == [
         "trial 1 (T0001) of experiment pop: 1 change of parameters in 9 results",
-        "from result  trial  parameters  continues from",
-        "0            0      x=0.1",
-        "4            1      x=0.2       the checkpoint of trial 0 after 4 results",
+        "after results  trial  parameters  continues from",
+        "0              0      x=0.1",
+        "4              1      x=0.2       the checkpoint of trial 0 after 4 results",
     ]
     first, second = (
         {"begin": 0, "parameters": {"x": 0.1}, "trial": 0, "first": 0},
@@ -210,7 +210,7 @@ def test_script_that_obeys_no_budget_is_paused_where_its_parameters_change(
     assert (code, again["final"]["trace"]) == (0, [0.5] * 3 + [0.25] * 3 + [0.125] * 3)
     assert len(again["intermediate"]) == 9
     assert "a schedule of 3 steps\n" in told
-    assert 'from result 3 on with {"x": 0.25}\n' in told
+    assert 'after 3 results: {"x": 0.25}\n' in told
 
 
 def test_script_that_saves_when_it_is_to_end_continues_from_there(scripted: Callable[[str], Path]) -> None:

@@ -142,20 +142,18 @@ def test_silent_trials_keep_no_file(agent: LocalAgent) -> None:
 
 def test_output_can_be_followed_while_the_trial_runs(agent: LocalAgent) -> None:
     def train(parameters: Parameters) -> int:
-        import time
-
         if parameters["number"] == 1:
             print("epoch 1", end="")
-            while not Path(parameters["go"]).exists():
-                time.sleep(0.01)
+            Path(parameters["go"]).read_text()  # a pipe: until the test opens it
         return 0
 
     client = agent.function(train)
     go = agent.folder / "go"
+    os.mkfifo(go)
     run(client, 0)  # quick and silent: the next one begins with the shared files
     client.tell(start(trial="t1", sequence_id=1, parameters={"number": 1, "go": str(go)}))
     wait_until(lambda: printed(agent, 1) == "epoch 1")
-    go.touch()
+    go.write_text("")
     assert client.until_ended("t1")[-1]["error"] is None
     assert printed(agent, 1) == "epoch 1"
 

@@ -438,6 +438,16 @@ async def test_unusable_checkpoint_is_reported_and_is_not_a_failure(
     assert "DispatcherFailed" not in table.kinds()
 
 
+async def test_end_that_was_asked_for_does_not_cost_the_checkpoint(table: Table) -> None:
+    saved = SavedState(2, "two.pkl", 1, 1)
+    table.says(start=[READY])
+    table.kept.keep(saved)
+    await table.dispatcher.start()
+    await table.until(lambda: "DispatcherReady" in table.kinds())
+    await table.dispatcher.terminate(PATIENCE_S)
+    assert (table.kept.checkpoints, table.restores()) == ([saved], [])
+
+
 ERROR = ["ER", {"plugin": "tuner", "type": "AttributeError", "message": "no", "command": 3}]
 
 
