@@ -1,4 +1,4 @@
-"""`replay_schedule`: the schedule of parameters that a population has found, for a script of the user's own."""
+"""`replay_schedule`: the schedule of parameters that a population found, for your own training script."""
 
 from __future__ import annotations
 

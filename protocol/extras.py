@@ -95,7 +95,7 @@ def require_extra(needs: str, extra: str, *names: str) -> None:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs what is missing or too old of an extra; if nothing is, all of it anew."""
+    """Return the command that installs the missing and outdated libraries of an extra, or upgrades all if none is."""
     libraries = libraries_by_extra()[extra]
     wanted = [library.requirement for library in libraries if not library.is_usable]
     again = [] if wanted else ["--upgrade", *(library.requirement for library in libraries)]

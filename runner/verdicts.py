@@ -27,8 +27,8 @@ UNASKED = "never asked for its parameters"
 TUNES_NOTHING = "the search tunes nothing, because no trial has asked for its parameters"
 TUNE_SOMETHING = "use what pitchpipe.get_next_parameter() returns, or write {args} in trial_command"
 LEFT_RUNNING = (
-    "its command ended without a final result while programs that it had started still ran, and these were ended: let"
-    " the command wait for them, without & and nohup"
+    "its command ended before the programs that it had started, which were then killed without a final result: remove &"
+    " and nohup, so that the command waits for them"
 )
 NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 

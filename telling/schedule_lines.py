@@ -6,7 +6,7 @@ from ..protocol import counted
 from ..store.reading import Schedule, ScheduleStep
 from .words import parameters_text
 
-SCHEDULE_HEADS = ("from result", "trial", "parameters", "continues from")
+SCHEDULE_HEADS = ("after results", "trial", "parameters", "continues from")
 
 
 def schedule_rows(schedule: Schedule) -> list[tuple[str, str, str, str]]:

@@ -212,7 +212,7 @@ class SpoolReader:
 
     @property
     def code(self) -> CodeFacts | None:
-        """What the processes have loaded of the user's code, and their packages."""
+        """The files in the code directory that the processes have loaded, and the versions of their packages."""
         return self._interpreter.code
 
     @property

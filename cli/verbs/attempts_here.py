@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...protocol import Parameters, with_parameters, with_pause_at_budget
+from ...protocol import Parameters, counted, with_parameters, with_pause_at_budget
 from ...sdk import MachineError
 from ...store.reading import ScheduleStep
 from ...trial_agent import (
@@ -110,7 +110,7 @@ def replay(
         end = steps[attempt].begin if attempt < len(steps) else None
         if end is not None and begin >= end:
             continue  # it was already past this step when it saved a checkpoint
-        tell(f"from result {begin} on with {json.dumps(step.parameters)}")
+        tell(f"after {counted(begin, 'result')}: {json.dumps(step.parameters)}")
         record = with_pause_at_budget(with_parameters(job.parameters, step.parameters), end is not None)
         part = replace(
             job,

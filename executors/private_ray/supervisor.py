@@ -147,7 +147,7 @@ class Supervisor:
         if peer.holds_lease:
             self._idle.release()
         if not self._peers and not self._started.is_set():
-            self._leave.set()  # a manager no longer waits for this Ray
+            self._leave.set()  # no manager waits for this Ray
         os.close(descriptor)
         writer.close()
 

@@ -154,7 +154,7 @@ class GangLink(AgentLink, Listener):
         self._listener.on_failure(error)
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
-        """Pass on that one is silent, and that none is any longer."""
+        """Pass on that one is silent, and that all respond again."""
         were_silent = bool(self._silent)
         (self._silent.add if is_silent else self._silent.discard)(self._names[agent])
         if bool(self._silent) != were_silent:

@@ -99,13 +99,13 @@ class Dispatcher:
         self._is_ready = False
         self._sender = CommandSender(self._send)
         self._progress = QueueProgress()
-        self._is_terminated = False  # the end of a process is no failure then
+        self._is_terminated = False  # then the end of a process is not a failure
         self._answered = 0  # the number of the last reply
         self._new_replies: list[RecordRow] = []
         self._replay = Replay()
         self._checkpoints = DispatcherCheckpoints(store, setup.folder / "checkpoint")
         self._restored: SavedState | None = None  # what the process was started from
-        self._why_checkpoint_unusable = ""  # why it cannot use that
+        self._why_checkpoint_unusable = ""  # why the process cannot use it
         self._takers: dict[CommandType, Callable[[Any], None]] = {
             CommandType.Processed: lambda done: self._progress.note_done(done["queue"], done["n"]),
             CommandType.Initialized: self._take_initialized,

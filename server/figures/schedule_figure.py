@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...protocol import counted
 from ...telling import copied_text
 from .dimensions import Dimension, completed
 from .figure_parts import axis_of, labels, note, nothing, panels, short, written
@@ -54,7 +55,7 @@ def plot_schedule(
     for row, (dimension, name) in enumerate(zip(shown, names, strict=True), start=1):
         _add_panel(figure, row, dimension, lines, _best(table))
         figure.update_yaxes({**axis_of(dimension, _TICKS), "title": {"text": name}}, row=row, col=1)
-    figure.update_xaxes({"title": {"text": "intermediate result"}}, row=len(shown), col=1)
+    figure.update_xaxes({"title": {"text": "results"}}, row=len(shown), col=1)
     figure.update_layout(height=110 + _PANEL_HEIGHT * len(shown))
     note(figure, left_out(len(lines), len(table.outline)), left_out(len(shown), len(chosen), "parameters"))
     return figure
@@ -130,6 +131,8 @@ def _places(dimension: Dimension, steps: Sequence[ScheduleStep]) -> list[float |
 def _hover(dimension: Dimension, number: int, step: ScheduleStep) -> str:
     """Return the text of a step; markup in it is escaped."""
     value = short(written(dimension.value(step.parameters)))
-    text = f"<b>trial {number}</b><br>from result {step.begin}: {short(dimension.name)} = {value}"
+    text = (
+        f"<b>trial {number}</b><br>after {counted(step.begin, 'result')}: {short(dimension.name)} = {value}"
+    )
     copied = copied_text(step)
     return f"{text}<br>continues from {copied}" if copied else text
