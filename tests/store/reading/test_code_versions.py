@@ -59,8 +59,8 @@ def test_option_that_loads_other_files_is_the_same_version(loaded_by: LoadedBy) 
 
 
 def test_older_code_that_still_runs_is_the_older_version(loaded_by: LoadedBy) -> None:
-    digests = ["01", "02", "01", "02"]
-    with loaded_by({number: files(train=digest) for number, digest in enumerate(digests)}) as view:
+    loaded = [files(train="01"), files(train="02"), files(train="01", tree="11"), files(train="02")]
+    with loaded_by(dict(enumerate(loaded))) as view:
         assert [(one.first_trial, one.trials) for one in view.code_versions()] == [(0, 2), (1, 2)]
 
 
