@@ -127,7 +127,7 @@ CREATE TABLE code_versions (
 CREATE TABLE starts (                         -- of managers: where the experiment ran, and the state of its code
     time          REAL NOT NULL,              -- when it started
     facts         TEXT NOT NULL,              -- JSON: host, system, python, pitchpipe, gpus, commit, branch, changed
-    diff          TEXT NOT NULL               -- what was not committed to git, up to a size
+    diff          TEXT NOT NULL               -- what was not committed of the files that git tracks, up to a size
 );
 """
 

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -442,3 +443,11 @@ def test_loops_and_lines_to_move_run(tmp_path: Path, by_hand: Callable[..., str]
         assert error < 0.5
         assert 0.1 < lr < 10
     assert lines[-1] in ("{'SUCCEEDED': 2}", "DONE") or lines[-1].startswith("[{'loss': ")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_has_no_placeholder_and_no_paragraph_twice_in_a_row(page: str) -> None:
+    """Both are what a merge by hand leaves behind."""
+    assert re.findall(r"\b(?:N{2,}|X{3,}|TODO|TBD|FIXME)\b", text(page)) == []
+    paragraphs = [part for part in text(page).split("\n\n") if part.strip()]
+    assert [one for one, after in pairwise(paragraphs) if one == after] == []

@@ -33,7 +33,7 @@ HELD = {
     "On an address that other machines": "server/test_security.py::test_address_that_others_reach_needs_a_token",
     "A token has at least 16": "server/test_security.py::test_token_that_can_be_guessed_or_not_be_sent_is_refused",
     "With a token, every request": "server/test_security.py::test_token_opens_as_a_header_and_a_wrong_one_does_not",
-    "The token of readers": (
+    "A reader's token": (
         "server/test_security.py::test_reader_reads_and_changes_nothing"
         " server/pages/test_readers.py::test_reader_sees_every_page_and_no_button_that_changes_something"
         " server/pages/test_readers.py::test_event_that_a_reader_forges_for_the_page_of_the_owner_is_ignored"
