@@ -190,7 +190,7 @@ class _Lines(_Screen):
         from .telling import escaped, progress_line
 
         progress, moment = look
-        # While nothing happens nobody looks.
+        # It is as old as the last event, which may be long ago.
         progress = replace(progress, elapsed=progress.elapsed + monotonic() - moment)
         line = escaped(progress_line(progress)) if is_last else self._lines.next(progress)
         if line is not None and (self._has_begun or not is_last):

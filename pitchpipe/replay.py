@@ -75,7 +75,7 @@ def _step(item: Any, number: int) -> ScheduleStep:
 
     begin, parameters = item["begin"], item["parameters"]
     if type(begin) is not int or not isinstance(parameters, dict):
-        raise TypeError(f"{item!r:.80} is no step")
+        raise TypeError(f"{item!r:.80} is not a step")
     return ScheduleStep(
         begin=begin,
         parameters=parameters,

@@ -19,7 +19,7 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # all addresses, 
 _FAR = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 # The guard notes in the scope of a request that its token is that of readers.
 READS_ONLY = "pitchpipe.reads_only"
-WHY_READ_ONLY = "this token reads, and changes nothing: ask who started the server for the other one"
+WHY_READ_ONLY = "this link is for reading only: to change something, ask for the other one where you got it"
 
 
 class SecurityError(ValueError):
@@ -49,7 +49,7 @@ class ServerLimits:
 class ServerSettings:
     """Where the server listens, and its tokens; raises `SecurityError` for an open address without a token.
 
-    Who has the `share_token` can read, and change nothing.
+    Whoever has the `share_token` can read, and change nothing.
 
     >>> ServerSettings(host="0.0.0.0")
     Traceback (most recent call last):
@@ -72,7 +72,7 @@ class ServerSettings:
         if self.share_token is not None and self.token is None:
             raise SecurityError("without a token everyone may change everything: give the server one, too")
         if len(set(tokens)) < len(tokens):
-            raise SecurityError("the token of readers is that of the owner: give them another one")
+            raise SecurityError("readers have the same token as the owner: give them another one")
 
     def is_ours(self, name: str) -> bool:
         """Return whether requests may name the server by this host name (without a port)."""

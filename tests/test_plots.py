@@ -1,15 +1,16 @@
 """The figures of an experiment, drawn as methods: before, while and after it runs, and from its folder alone."""
 
 import shutil
-import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pitchpipe import Experiment, ExperimentResult, report_intermediate_result
+from pitchpipe import Experiment, ExperimentResult
+from pitchpipe.results import result_of
 from pitchpipe.store.store import StoreError
+
+from .stored import MadeExperiment, a_config, a_trial, results
 
 SPACE = {
     "x": {"_type": "uniform", "_value": [0, 1]},
@@ -57,34 +58,37 @@ def test_unknown_parameter_is_answered_with_those_there_are(result: ExperimentRe
 
 @pytest.fixture(scope="module")
 def reporting(tmp_path_factory: pytest.TempPathFactory) -> ExperimentResult:
-    """Return a search whose trials report a loss beside their result; the assessor stops most of them."""
-    more: dict[str, Any] = {
-        "tuner": {"name": "Random"},
-        "max_trial_number": 8,
-        "seed": 1,
-        "trial_concurrency": 1,
-    }
-    more["assessor"] = {"name": "Threshold", "class_args": {"lower": 0.6, "start_step": 2}}
-    directory = tmp_path_factory.mktemp("reporting")
-    return Experiment(reported, SPACE, platform="local", directory=directory, **more).run()
-
-
-def reported(parameters: dict[str, Any]) -> float:
-    """Report until the assessor stops the trial, or three times if it does not."""
-    value = line(parameters)
-    for step in range(3) if value >= 0.6 else count():
-        report_intermediate_result({"default": value, "loss": {"train": 9.0 - min(step, 2)}})
-        time.sleep(0.01)
-    return value
+    """Return a search whose trials reported a loss beside their result; four of eight were stopped after two."""
+    made = MadeExperiment(
+        tmp_path_factory.mktemp("reporting") / "made1234", a_config(search_space=SPACE), "DONE"
+    )
+    for number in range(8):
+        point = {"x": number / 8, "y": 1 + number % 2}
+        value = line(point)
+        is_stopped = value < 0.6
+        trial = a_trial(
+            number,
+            "EARLY_STOPPED" if is_stopped else "SUCCEEDED",
+            None if is_stopped else value,
+            parameters=point,
+        )
+        reports = [
+            {"default": value, "loss": {"train": 9.0 - step}} for step in range(2 if is_stopped else 3)
+        ]
+        made.commit(trial, metrics=results(trial, reports))
+    made.store.close()
+    return result_of(made.folder.path)
 
 
 def test_stopped_trials_and_other_metrics_are_drawn(reporting: ExperimentResult) -> None:
     stopped = sum(row["status"] == "EARLY_STOPPED" for row in reporting.trials)
-    assert 0 < stopped < 8
+    assert stopped == 4
     points = {trace.name: len(trace.x) for trace in reporting.plot_history().data if trace.mode == "markers"}
     assert points == {"succeeded": 8 - stopped, "stopped early": stopped}
     ended = reporting.plot_slice("loss.train", ["x"], stopped=False)
     assert (len(ended.data[0].y), set(ended.data[0].y)) == (8 - stopped, {7.0})
+    every = reporting.plot_slice("loss.train", ["x"]).data
+    assert sorted(y for trace in every for y in trace.y if y is not None) == [7.0] * 4 + [8.0] * 4
     assert set(reporting.plot_slice("loss.train", ["x"], step=1).data[0].y) == {9.0}
     assert reporting.plot_curves("loss.train").layout.yaxis.title.text == "loss.train"
     assert reporting.plot_contour().layout.title.text.startswith("Contour: ")

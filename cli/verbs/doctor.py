@@ -127,7 +127,7 @@ def _packages() -> Diagnosis:
 
 
 def _extras() -> Diagnosis:
-    """Tell which extras are there; an old library may be there for another program, so it is no reason to warn."""
+    """Tell which extras are there, without a warning about old libraries: another program may need those."""
     installed, others = [], []
     for extra, libraries in sorted(libraries_by_extra().items()):
         if extra == "" or extra in _OF_DEVELOPERS:

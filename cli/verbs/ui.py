@@ -71,6 +71,8 @@ def ui(
 def _serve(
     directory: Path, page: str, settings: ServerSettings, port: int | None, *, open_browser: bool
 ) -> None:
+    from ...server import is_loopback
+
     def say(url: str) -> None:
         address = page_address(settings, url, page)
         click.echo(address)
@@ -83,8 +85,6 @@ def _serve(
         )
         if open_browser:
             _open(opened.enter_context(_without_secret(address)) if settings.token else address)
-
-    from ...server import is_loopback
 
     with contextlib.ExitStack() as opened:
         _listening(directory, settings, port, say).run()

@@ -68,10 +68,8 @@ def command_line(config: Config, parameters: Mapping[str, Json]) -> str:
         complete = filled(command, parameters)
         if complete == command and _parses_arguments(config, command):
             complete = filled(f"{command} {{args}}", parameters)
-    except ValueError:
-        return (
-            ""  # a value that the shell would change, or two parameters with one name: it runs in no terminal
-        )
+    except ValueError:  # a value that the shell would change, or two parameters with one name
+        return ""
     return complete if complete != command else ""
 
 

@@ -1,4 +1,4 @@
-"""Who came with the token of readers: nothing on their pages changes something, and none of their events does."""
+"""Readers, who opened a page with the token for reading: neither their pages nor their events change anything."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MESSAGES = ("event", "javascript_response")
 
 
 def may_change() -> bool:
-    """Return whether who opened the page, which is being built or has sent an event, may change something."""
+    """Return whether the user of the page that is being built, or has sent an event, may change anything."""
     return not reads_only(ui.context.client.request.scope)
 
 
 def keep_to_their_pages() -> None:
-    """Ignore what the connection of a reader sends about the page of somebody else; once per process.
+    """Ignore what the connection of a reader sends about another user's page; call it once per process.
 
-    Only the random name of a page would protect it otherwise.
+    Without this only the random name of a page would protect it.
     """
     sockets: Any = core.sio
     for name in _MESSAGES:

@@ -67,4 +67,6 @@ def test_changes_of_a_reader_are_refused_although_a_page_asks_for_them(
     monkeypatch.setattr(actions, "may_change", lambda: False)
     monkeypatch.setattr(actions, "show_refusal", said.append)
     assert not asyncio.run(actions.made(os.abort))
-    assert said == ["this token reads, and changes nothing: ask who started the server for the other one"]
+    assert said == [
+        "this link is for reading only: to change something, ask for the other one where you got it"
+    ]

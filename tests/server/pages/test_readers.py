@@ -1,4 +1,4 @@
-"""Who came with the token of `--share`: pages without what changes something, and events that change nothing."""
+"""Readers, who came with the token of `--share`: their pages have no button, and no event, that changes something."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_page_of_a_trial_has_its_schedule(gallery: str, open_page: Open, scheme:
     panel = page.get_by_role("region", name="Schedule of parameters")
     panel.get_by_role("link", name="0").wait_for()
     rows = [row.split("\t") for row in panel.get_by_role("table").inner_text().splitlines() if row.strip()]
-    assert rows[0] == ["From result", "Trial", "Parameters", "Continues from"]
+    assert rows[0] == ["After results", "Trial", "Parameters", "Continues from"]
     assert [row[:3] for row in rows[1:]] == [["0", "0", "lr=0 units=16"], ["3", "1", "lr=0.1 units=16"]]
     assert rows[2][3] == "the checkpoint of trial 0 after 3 results"
     page.set_viewport_size(PHONE)

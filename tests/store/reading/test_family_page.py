@@ -1,4 +1,4 @@
-"""The table of families: its orders, and what is no order of it."""
+"""The table of families: its orders, and what is not one."""
 
 from __future__ import annotations
 

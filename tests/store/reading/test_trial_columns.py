@@ -9,7 +9,7 @@ import pytest
 from pitchpipe.store.reading.read_model import TrialDetail, TrialRow
 from pitchpipe.store.reading.trial_columns import COLUMNS, TrialColumn, TrialTable, columns_in
 
-# Those that are no field of a trial: its intermediate results, its metrics, and what people noted.
+# Those that are not fields of a trial: its intermediate results, its metrics, and what people noted.
 OUTSIDE = {"intermediate", "metrics", "tags", "note"}
 HEADED = TrialTable.TERMINAL | TrialTable.PAGE | TrialTable.MENU | TrialTable.REPORT
 ORDERED = [table for table in TrialTable if table not in TrialTable.PAGE | TrialTable.MENU]
