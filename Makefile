@@ -18,6 +18,10 @@
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
 #   make faults   kill processes for ten minutes, and see that nothing is lost (docs/reference/faults.md)
+#   make powercuts
+#                 rebuild the disk of an experiment as 1,000 power cuts leave it, and resume each
+#   make nth      each call to the kernel fails, once or for a while: half an hour of them
+#   make kills    manager and agent are killed at each of their calls
 #   make clean    remove what was built (and .venv)
 
 PYTHON ?= python3
@@ -33,6 +37,9 @@ PEERS ?= .peers
 BENCH_ARGS ?=
 MUTANTS_ARGS ?= --table tests/mutants/TABLE.md
 FAULTS_ARGS ?= --seed 1 --minutes 10 --jobs 4
+POWERCUTS_ARGS ?= --cuts 1000
+NTH_ARGS ?= --minutes 30
+KILLS_ARGS ?=
 
 # Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -54,7 +61,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls dist/pitchpipe-*.whl)
 
-.PHONY: ready demo test quick test-cluster mutants docs docs-version images bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: ready demo test quick test-cluster mutants docs docs-version images bench faults powercuts nth kills peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -130,6 +137,19 @@ bench: $(INSTALLED)
 faults: $(INSTALLED)
 	@echo "== fault campaign"
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/campaign.py $(FAULTS_ARGS)
+
+# These three need a C compiler.
+powercuts: $(INSTALLED)
+	@echo "== power cuts"
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/powercuts.py $(POWERCUTS_ARGS)
+
+nth: $(INSTALLED)
+	@echo "== calls that fail"
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/nth.py --fail $(NTH_ARGS)
+
+kills: $(INSTALLED)
+	@echo "== kills at every call"
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/nth.py --kill $(KILLS_ARGS)
 
 peers: $(PEERS)/.stamp
 

@@ -391,8 +391,11 @@ def _link_or_copy(source: str, target: str) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file that is no longer needed; one that cannot be removed is logged, and does no harm."""
+    """Remove a file or an empty folder that is no longer needed; where that is impossible, log it: it does no harm."""
     try:
-        path.unlink(missing_ok=True)
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
     except OSError as error:
         _log.warning("%s cannot be removed: %s", path, error.strerror)

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
-from ...store import ExperimentFolder, runtime_directory
+from ...store import ExperimentFolder, discard, runtime_directory
 from ...trial_agent import TOKEN as AGENT_TOKEN
 from ...trial_agent import Hello, ProcessTree, Shutdown, command_words, mark
 from ..agents import AgentLink, AgentTrialExecutor
@@ -166,9 +166,8 @@ class LocalTrialExecutor(AgentTrialExecutor):
             for key in list(self._attempts.orders):
                 self._attempts.forget(key)
             self._neighbours.close()
-        for path in self._sockets.glob("*.sock"):
-            path.unlink(missing_ok=True)
-        self._sockets.rmdir()
+        for path in (*self._sockets.glob("*.sock"), self._sockets):
+            discard(path)
 
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         path = self._sockets / f"{agent}.sock"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ...store import QUEUES, SavedState, Store
+from ...store import QUEUES, SavedState, Store, discard
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class DispatcherCheckpoints:
     def forget(self, saved: SavedState) -> None:
         """Use a checkpoint no more."""
         self._store.drop_dispatcher_checkpoint(saved)
-        self.path(saved).unlink(missing_ok=True)
+        discard(self.path(saved))
 
     def forget_all(self) -> None:
         """No longer use any checkpoint."""
@@ -70,4 +70,4 @@ class DispatcherCheckpoints:
     def prune(self) -> None:
         """Delete the older ones."""
         for path in self._store.prune_dispatcher_checkpoints():
-            (self._folder / path).unlink(missing_ok=True)
+            discard(self._folder / path)

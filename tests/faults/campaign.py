@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from check import COUNTED, Findings
 from laboratory import Outcome, SmallDisk, run_experiment
-from plan import DEEDS, FULL_DISK, POINTS, plan_for, possible_points
+from plan import DEEDS, FULL_DISK, POINTS, Plan, plan_for, possible_points
 from simulated import POINTS as SIMULATED_POINTS
 from simulated import run_simulated
 
@@ -64,9 +64,14 @@ class Campaign:
             self.outcomes.append(outcome)
             self.hits += outcome.hits
             plan = outcome.plan
-            again = f"--only {plan.number}" + (f" --favour {plan.favoured}" if plan.favoured else "")
             for problem in outcome.findings.problems:
-                print(f"{plan.place} ({plan.kind}; {again}): {problem} [{outcome.kept}]", flush=True)
+                print(
+                    f"{plan.place} ({plan.kind}; {self.again(plan)}): {problem} [{outcome.kept}]", flush=True
+                )
+
+    def again(self, plan: Plan) -> str:
+        """Return the arguments that run one experiment again."""
+        return f"--only {plan.number}" + (f" --favour {plan.favoured}" if plan.favoured else "")
 
     def favour(self, number: int) -> str:
         """Return the crash point with the fewest hits that this experiment can reach; none before the first hit."""

@@ -25,6 +25,7 @@ class Findings:
     orphans: int = 0
     stuck: int = 0
     repeated: int = 0
+    unexplained: int = 0  # a traceback in place of a sentence
     superseded: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -40,7 +41,17 @@ class Findings:
         self.problems.append(f"{what}: {problem}")
 
 
-COUNTED = ("acknowledged", "lost", "doubled", "differing", "orphans", "stuck", "repeated", "superseded")
+COUNTED = (
+    "acknowledged",
+    "lost",
+    "doubled",
+    "differing",
+    "orphans",
+    "stuck",
+    "repeated",
+    "unexplained",
+    "superseded",
+)
 
 
 def check_experiment(

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from check import Findings, beginnings, check_experiment
-from plan import FULL_DISK, HERE, PUT_BACK, STEPS, TRIALS, Full, Kill, Plan, PutBack, Round
+from plan import FULL_DISK, HERE, PUT_BACK, Full, Kill, Plan, PutBack, Round
+from system_calls import Call, Counts
 
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.store import Store
@@ -37,6 +38,7 @@ LIFE = 1200.0  # or if it lives so long: it makes no progress
 LEAVE = 60.0  # seconds for the last processes to end; a private Ray ends after its idle time
 DISK = 24 * 2**20  # bytes of a small disk
 RESUMES = 8
+ILL = 4.0  # seconds for which calls fail
 WORDS = {
     "agent": b"pitchpipe.trial_agent\0",
     "dispatcher": b"pitchpipe.dispatcher\0",
@@ -58,19 +60,28 @@ class Outcome:
     lives: int = 0
     seconds: float = 0.0
     kept: Path | None = None
+    calls: dict[tuple[str, str], int] = field(
+        default_factory=dict
+    )  # that its processes made, where they are counted
 
 
-def run_experiment(plan: Plan, keep: Path, scratch: Path | None = None) -> Outcome:
-    """Run the plan; if there is a problem, move the folder of the experiment to `keep`."""
+def run_experiment(
+    plan: Plan, keep: Path, scratch: Path | None = None, library: Path | None = None
+) -> Outcome:
+    """Run the plan; if there is a problem, move the folder of the experiment to `keep`.
+
+    A plan that has a call fail needs the `library` that does it.
+    """
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="pf-", dir=scratch or "/tmp"))
-    laboratory = Laboratory(plan, folder)
+    laboratory = Laboratory(plan, folder, library)
     outcome = Outcome(plan)
     try:
         laboratory.run(outcome)
     finally:
         laboratory.end(outcome)
     outcome.seconds = time.monotonic() - began
+    outcome.calls = laboratory.counts.read() if laboratory.counts else {}
     if outcome.findings.problems:
         outcome.kept = keep / f"{plan.place}-{plan.number}"
         shutil.rmtree(outcome.kept, ignore_errors=True)
@@ -122,12 +133,17 @@ class SmallDisk:
 class Laboratory:
     """The folder, the environment and the processes of one experiment."""
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+    def __init__(
+        self, plan: Plan, folder: Path, library: Path | None = None, record: Path | None = None
+    ) -> None:
         self.plan, self.folder, self.witness = plan, folder, folder / "witness"
+        self._library, self._record = library, record
+        self.forgotten: set[str] = set()  # runs that the database may know nothing of
+        self.counts: Counts | None = None  # of the latest life in which a call fails
         self.mark = uuid.uuid4().hex
         self.experiment = folder / "lab" / "exp"
         for name in ("lab", "witness", "run", "hits-0"):
-            (folder / name).mkdir(mode=0o700)
+            (folder / name).mkdir(mode=0o700, exist_ok=True)
         self.disk = SmallDisk(folder / "lab")
         self._existed = False
         self._copied = 0.0
@@ -136,7 +152,7 @@ class Laboratory:
             **os.environ,
             MARK: self.mark,
             "PPFAULTS_WITNESS": str(self.witness),
-            "PPFAULTS_STEPS": str(STEPS),
+            "PPFAULTS_STEPS": str(plan.steps),
             "PITCHPIPE_RUNTIME_DIR": str(folder / "run"),
         }
 
@@ -166,7 +182,13 @@ class Laboratory:
             outcome.findings.note("stuck", f"not done after {len(rounds)} lives: {self._status()}")
             return
         outcome.findings.add(
-            check_experiment(self.experiment, self.witness, expected_x(self.plan), STEPS, self._forgotten())
+            check_experiment(
+                self.experiment,
+                self.witness,
+                expected_x(self.plan),
+                self.plan.steps,
+                self._forgotten() | self.forgotten,
+            )
         )
 
     def _between(self, each: Round, hits: Path) -> None:
@@ -206,6 +228,8 @@ class Laboratory:
 
     def _live(self, number: int, each: Round, hits: Path, outcome: Outcome) -> int | None:
         """Run the manager once; return its exit code, None if it had to be killed."""
+        if each.call is not None:
+            self.counts = Counts(self.folder / f"counts-{number}")
         with (self.folder / f"life-{number + 1}.log").open("w") as log:
             log.write(f"{each}\n")
             log.flush()
@@ -225,6 +249,8 @@ class Laboratory:
                 if process.poll() is None:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
+                if each.call is not None and "Traceback (most" in Path(log.name).read_text(errors="replace"):
+                    outcome.findings.note("unexplained", f"life {number + 1} printed a traceback")
 
     def _wait(
         self, process: subprocess.Popen[bytes], each: Round, hits: Path, outcome: Outcome
@@ -233,6 +259,7 @@ class Laboratory:
         deeds = [self._attack(process, kill, outcome) for kill in each.kills]
         deeds += [self._copy_and_kill(process, each.put_back)] if each.put_back is not None else []
         deeds += [self._fill(each.full, hits)] if each.full is not None and self.disk.is_mounted else []
+        deeds += [self._heal(each.call)] if each.call is not None and each.call.lasts else []
         began = changed = time.monotonic()
         traces = self._traces()
         while True:
@@ -276,6 +303,16 @@ class Laboratory:
             yield "full"
         self.disk.free()
 
+    def _heal(self, call: Call) -> Iterator[str]:
+        """Let no more calls fail, some seconds after the first one did."""
+        assert self.counts is not None
+        while self.counts.read()[call.role, call.family] < call.n:
+            yield "well"
+        until = time.monotonic() + ILL
+        while time.monotonic() < until:
+            yield "ill"
+        self.counts.heal()
+
     def _results(self) -> int:
         """Return how many lines the trials have noted."""
         return sum(path.read_bytes().count(b"\n") for path in self.witness.iterdir())
@@ -306,6 +343,15 @@ class Laboratory:
         return []
 
     def _environment(self, each: Round, hits: Path) -> dict[str, str]:
+        if self._library is not None and (each.call is not None or self._record is not None):
+            return {
+                **self.environment,
+                "LD_PRELOAD": str(self._library),
+                "PPFAULTS_COUNTS": str(self.counts.path if self.counts else ""),
+                "PPFAULTS_CALLS": str(each.call or ""),
+                "PPFAULTS_RECORD": str(self._record or ""),
+                "PPFAULTS_ROOT": str(self.folder),
+            }
         if not each.crashes:
             return self.environment
         path = os.pathsep.join(filter(None, [str(HERE / "hooks"), os.environ.get("PYTHONPATH", "")]))
@@ -372,9 +418,9 @@ def expected_x(plan: Plan) -> list[float]:
         import random
 
         draw = random.Random(plan.seed)
-        return [draw.random() for _ in range(TRIALS)]
+        return [draw.random() for _ in range(plan.trials)]
     from pitchpipe.tuners import create
 
     tuner = create("Random", seed=plan.seed)
     tuner.update_search_space(plan.config()["search_space"])
-    return [tuner.generate_parameters(number)["x"] for number in range(TRIALS)]
+    return [tuner.generate_parameters(number)["x"] for number in range(plan.trials)]

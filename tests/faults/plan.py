@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "hooks"))
 
 from crash_points import POINTS  # noqa: E402
+from system_calls import Call  # noqa: E402
 
 __all__ = [
     "DEEDS",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 TRIALS = 6
-STEPS = 10  # of each trial
+STEPS = 10
 VICTIMS = ("manager", "dispatcher", "agent", "trial", "watchdog")
 VICTIMS_ON_RAY = (*VICTIMS, "supervisor")
 # What is done to an experiment from outside of its processes, on this machine.
@@ -68,7 +69,7 @@ class PutBack:
 class Round:
     """One life of the manager: where processes kill themselves, which are killed, and what else happens.
 
-    If it is `orphaned`, an agent is killed when the manager is dead.
+    If it is `orphaned`, an agent is killed when the manager is dead. A `call` to the kernel fails, or is the last.
     """
 
     crashes: Sequence[tuple[str, int]] = ()
@@ -76,6 +77,7 @@ class Round:
     put_back: PutBack | None = None
     orphaned: bool = False
     full: Full | None = None
+    call: Call | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ class Plan:
     favoured: str = ""
     small_disk: bool = False
     rounds: Sequence[Round] = field(default_factory=tuple)
+    trials: int = TRIALS
+    steps: int = STEPS  # of each trial
+    durability: str = "process"
 
     def config(self) -> dict[str, Any]:
         """Return the config of the experiment."""
@@ -102,13 +107,14 @@ class Plan:
             tuner = {"className": "slow_tuner.SlowTuner", "codeDirectory": str(HERE)}
         config: dict[str, Any] = {
             "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
-            "max_trial_number": TRIALS,
+            "max_trial_number": self.trials,
             "trial_concurrency": 2,
             "seed": self.seed,
             "tuner": tuner,
             "max_identical_failures": 0,
             "max_failures": {"INFRA": 20, "KILLED": 20},
             "kill_grace": 1,
+            "durability": self.durability,
             "training_service": service,
         }
         if self.assessor:

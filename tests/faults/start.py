@@ -1,4 +1,7 @@
-"""Starts an experiment of the campaign: `python -P start.py PLAN.json`, which `pitchpipe resume` can continue."""
+"""Starts an experiment of the campaign: `python -P start.py PLAN.json`, which `pitchpipe resume` can continue.
+
+Errors become sentences, as those of `pitchpipe run`.
+"""
 
 import asyncio
 import importlib.util
@@ -40,4 +43,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    import click
+
+    from pitchpipe.cli.app import run
+
+    sys.exit(run([], click.Command("start.py", callback=main)))
