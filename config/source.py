@@ -361,11 +361,15 @@ def _hint_about_open_bracket(error: YAMLError, line: int) -> str:
 
 def _json_error(name: str, text: str, error: json.JSONDecodeError) -> ConfigError:
     before = text[: error.pos].rstrip()
+    # Python 3.13 names the comma, earlier versions the bracket after it.
+    comma = error.pos if text[error.pos : error.pos + 1] == "," else len(before) - 1
+    closing = text[comma + 1 :].lstrip()[:1]
+    if text[comma : comma + 1] == "," and closing in ("}", "]"):
+        line, column = text.count("\n", 0, comma) + 1, comma - text.rfind("\n", 0, comma)
+        return _error(name, line, column, f"is not valid JSON: remove the comma before {closing!r}", "")
     follows = text[error.pos :].lstrip()[:1]
     hint = ""
-    if before.endswith(",") and follows in ("}", "]"):
-        hint = "remove the comma before it"
-    elif follows in ("/", "#"):
+    if follows in ("/", "#"):
         hint = "JSON has no comments"
     elif follows == "'":
         hint = "JSON needs double quotes"

@@ -8,11 +8,11 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..numerics import mean
 from ..protocol import (
@@ -30,6 +30,9 @@ from ..protocol import (
 from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, TrialTable, cell_text, cell_value, columns_in, flat
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
 
 # Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
 _OTHER_COLUMNS = frozenset(
@@ -205,18 +208,35 @@ def _of_study(source: str) -> Iterator[EarlierResult]:
     storage, _, name = source.rpartition(":")
     _refuse_other_file(storage)
     try:
-        study = optuna.load_study(study_name=name, storage=storage)
-        maximized = study.directions[0].name == "MAXIMIZE"
-        trials = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
-    except KeyError:
-        known = ", ".join(optuna.get_all_study_names(storage))
-        raise UnreadableSource(f"it has no study '{name}'; it has {known or 'none'}") from None
+        with optuna_storage(storage) as studies:
+            known = optuna.get_all_study_names(studies)
+            if name not in known:
+                raise UnreadableSource(f"it has no study '{name}'; it has {', '.join(known) or 'none'}")
+            study = optuna.load_study(study_name=name, storage=studies)
+            maximized = study.directions[0].name == "MAXIMIZE"
+            trials = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+    except UnreadableSource:
+        raise
     except Exception as error:  # Optuna raises whatever its storage raises
         raise UnreadableSource(f"it cannot be read ({type(error).__name__}: {error})") from error
     for trial in trials:
         exported = trial.user_attrs.get("parameters")  # by `pitchpipe export`, or the user's own
         parameters = exported if isinstance(exported, dict) else trial.params
         yield EarlierResult(flat(parameters), _loss(trial.values[0], "maximize" if maximized else "minimize"))
+
+
+@contextmanager
+def optuna_storage(url: str) -> Iterator[BaseStorage]:
+    """Give the storage of studies that a URL names; its connections to a database are closed afterwards."""
+    from optuna.storages import RDBStorage, get_storage
+
+    storage = get_storage(url) if url.startswith("redis") else RDBStorage(url)
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        if isinstance(storage, RDBStorage):
+            storage.engine.dispose()
 
 
 def _refuse_other_file(storage: str) -> None:

@@ -26,7 +26,7 @@ from ..runner import (
 )
 from ..search_space import SearchSpace, SearchSpaceError
 from ..store import ExperimentFolder, FolderError, Store, default_directory, steady_clock
-from ..trial_agent import pickled, write_whole
+from ..trial_agent import other_compiler, pickled, write_whole
 from . import hooks as _hooks
 from .code_snapshot import take_snapshot
 from .hooks import Callback, Hooks, Stopper
@@ -128,6 +128,10 @@ def resume_experiment(
         store.objectives = names_of_objectives(config)
         if function is not None:
             _write_function(folder, function, config)
+        elif not ending:
+            _refuse_other_python(
+                folder.function_file, "function", "Experiment(function, ..., resume_if_exists=True)"
+            )
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
         trackers, notes = _trackers_and_notes(config, ending=ending)
@@ -161,6 +165,16 @@ def _write_function(
     files = function_files(function, config.trial_code_directory)
     write_whole(folder.function_file, pickled(function, sys.argv))
     write_whole(folder.function_files, dumps(files).encode())
+
+
+def _refuse_other_python(file: Path, what: str, remedy: str) -> None:
+    """Raise `FolderError` if another version of Python compiled the code in a pickled file."""
+    version = other_compiler(file.read_bytes()) if file.exists() else ""
+    if version:
+        raise FolderError(
+            f"the {what} in {file} was compiled by Python {version}, and this is Python"
+            f" {sys.version_info[0]}.{sys.version_info[1]}: resume with Python {version}, or from Python with {remedy}"
+        )
 
 
 def _trackers_of(config: ExperimentConfig) -> Sequence[Callback]:
@@ -256,6 +270,7 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
     """Return the stopper that an experiment was made with; its code may no longer be importable."""
     if not folder.stopper_file.exists():
         return None
+    _refuse_other_python(folder.stopper_file, "stopper", "Experiment.restore(..., stop=...)")
     try:
         with folder.stopper_file.open("rb") as file:
             return _StopperLoader(file).load()

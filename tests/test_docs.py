@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -234,9 +235,8 @@ def test_experiment_of_the_readme_runs_and_its_database_can_be_queried(
     assert sum(summary["counts"].values()) == 6
     assert 0.0 < summary["best"]["value"] < 5.0
     assert set(summary["best"]["parameters"]) == {"lr", "momentum"}
-    with sqlite3.connect(f"file:{folder}/experiment.db?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{folder}/experiment.db?mode=ro", uri=True)) as db:
         results = [db.execute(query).fetchall() for query in blocks("docs/reference/store.md", "sql")]
-    db.close()
     assert len(results) == 5
     assert results[0][0][2:] == (summary["best"]["value"], summary["best"]["parameters"]["lr"])
     assert all(results)

@@ -47,6 +47,7 @@ from pitchpipe.registry import NotRegistered, make_env, registered
 from pitchpipe.results import BestTrial
 from pitchpipe.store import ExperimentFolder, FolderError
 from pitchpipe.store.store import Store, StoreError
+from pitchpipe.trial_agent.pickling import pickled
 
 from .dispatcher_threads import dispatchers_on_threads
 from .forked_verbs import ForkedProgram
@@ -582,6 +583,21 @@ def test_stopper_is_kept_with_the_experiment_and_can_be_replaced(tmp_path: Path)
     resume_experiment(ExperimentFolder(tmp_path / "exp"), ending=True).folder.disown()
     again = Experiment.restore(tmp_path / "exp", stop={"training_iteration": 2}, max_trial_number=2).run()
     assert again.trials[1]["reason"] == "training_iteration has reached 2"
+
+
+@pytest.mark.parametrize("name", ["trial.pkl", "stopper.pkl"])
+def test_code_that_another_python_compiled_is_refused_before_it_crashes(tmp_path: Path, name: str) -> None:
+    search = experiment(lambda parameters: 1.0, tmp_path, stop={"default": 1})
+    search.stop()
+    assert search.run().status == "STOPPED"
+    here = "compiled by Python {}.{}".format(*sys.version_info)
+    code = pickled(lambda: 1)
+    assert here.encode() in code
+    (tmp_path / "exp" / name).write_bytes(code.replace(here.encode(), b"compiled by Python 3.9"))
+    with pytest.raises(FolderError, match=r"compiled by Python 3\.9, and this is Python 3\."):
+        Experiment.restore(tmp_path / "exp").run()
+    assert ExperimentFolder(tmp_path / "exp").manager() is None
+    resume_experiment(ExperimentFolder(tmp_path / "exp"), ending=True).folder.disown()
 
 
 OF_A_PROGRAM = """

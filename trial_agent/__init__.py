@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         from_bytes,
         to_bytes,
     )
-    from .pickling import pickled
+    from .pickling import other_compiler, pickled
     from .placeholders import filled, misfits
     from .poll_sources import ExitWatch, FileWatch, best_watch
     from .processes import ProcessTree, WatchdogClient, command_words

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import os
+import re
 import site
 import sys
 from collections import ChainMap
@@ -107,13 +108,31 @@ _LIBRARY = os.path.dirname(os.__file__)
 _reducers: Any = cloudpickle.Pickler.dispatch_table
 
 
+_COMPILER = "compiled by Python {}.{}".format(*sys.version_info)
+
+
 def _reduced(code: CodeType) -> tuple[Callable[..., CodeType], tuple[Any, ...]]:
     make, arguments = _reducers[CodeType](code)
-    return _of_file, (code.co_filename, make, arguments)
+    return _of_file, (code.co_filename, make, arguments, _COMPILER)
 
 
-def _of_file(name: str, make: Callable[..., CodeType], arguments: tuple[Any, ...]) -> CodeType:
+def _of_file(
+    name: str, make: Callable[..., CodeType], arguments: tuple[Any, ...], _compiler: str = ""
+) -> CodeType:
     return make(*arguments).replace(co_filename=name)
+
+
+def other_compiler(data: bytes) -> str:
+    """Return the version of Python that compiled the code in pickled bytes, if it is not this one; else "".
+
+    Its bytecode would crash this Python. What can be imported is pickled by its name, and has no code in the bytes.
+
+    >>> code = pickled(eval("lambda x: 2 * x"))
+    >>> other_compiler(code), other_compiler(code.replace(_COMPILER.encode(), b"compiled by Python 3.10"))
+    ('', '3.10')
+    """
+    versions = {match.decode() for match in re.findall(rb"compiled by Python (\d+\.\d+)", data)}
+    return next(iter(versions - {_COMPILER.rpartition(" ")[2]}), "")
 
 
 class _Pickler(cloudpickle.Pickler):

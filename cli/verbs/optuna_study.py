@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...manager.earlier_results import optuna_storage
 from ...protocol import Json, MetricError, Objective, Parameters, metric_value, objectives_of, require_extra
 from ...runner import TrialStatus
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
@@ -52,12 +53,13 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
             path.touch(exist_ok=False)
         except OSError as error:
             raise Failure(f"{path} cannot be written: {error.strerror}", FAILED) from error
-        study = optuna.create_study(storage=f"sqlite:///{path}", study_name=name, directions=directions)
-        study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
-        made = 0
-        for trial in _frozen_trials(view, space, [objective.name for objective in objectives]):
-            study.add_trial(trial)
-            made += 1
+        with optuna_storage(f"sqlite:///{path}") as studies:
+            study = optuna.create_study(storage=studies, study_name=name, directions=directions)
+            study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
+            made = 0
+            for trial in _frozen_trials(view, space, [objective.name for objective in objectives]):
+                study.add_trial(trial)
+                made += 1
     return made
 
 

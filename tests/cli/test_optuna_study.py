@@ -1,10 +1,13 @@
 """`pitchpipe export --format optuna`: a study that Optuna reads."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pitchpipe.manager.earlier_results import optuna_storage
 from pitchpipe.runner.effects import MetricRow
 
 from ..stored import results
@@ -28,6 +31,19 @@ CONV = {"lr": 0.1, "units": 8, "batch": 64, "noise": -1.5, "layer": {"_name": "C
 
 
 @pytest.fixture
+def load(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
+    """Return a function that loads a study of the database that is exported."""
+    optuna = pytest.importorskip("optuna")
+    with ExitStack() as open_storages:
+
+        def study(name: str) -> Any:
+            storage = open_storages.enter_context(optuna_storage(f"sqlite:///{tmp_path / 'study.db'}"))
+            return optuna.load_study(study_name=name, storage=storage)
+
+        yield study
+
+
+@pytest.fixture
 def folder(stored: Storing) -> Any:
     """Five trials: one succeeded, one stopped early after two results, a failed, a running and a strange one."""
     trials = [
@@ -45,12 +61,14 @@ def folder(stored: Storing) -> Any:
 
 
 @pytest.mark.usefixtures("folder")
-def test_export_as_a_study_keeps_states_parameters_and_curves(call: Call, tmp_path: Path) -> None:
+def test_export_as_a_study_keeps_states_parameters_and_curves(
+    call: Call, tmp_path: Path, load: Callable[[str], Any]
+) -> None:
     import optuna
 
     called = call("export", "study", "--format", "optuna", "-o", tmp_path / "study.db")
     assert called.code == 0
-    study = optuna.load_study(study_name="study", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    study = load("study")
     first, second, third, strange = study.trials
 
     assert study.direction.name == "MAXIMIZE"
@@ -97,8 +115,9 @@ def test_export_of_a_search_space_that_only_its_tuner_reads_is_refused(
     assert "--format optuna needs a search space in the usual form: x: " in called.err
 
 
-def test_curve_of_a_study_is_the_main_objective(stored: Storing, call: Call, tmp_path: Path) -> None:
-    import optuna
+def test_curve_of_a_study_is_the_main_objective(
+    stored: Storing, call: Call, tmp_path: Path, load: Callable[[str], Any]
+) -> None:
 
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
     trial = make_trial(0, "SUCCEEDED", EMPTY, final={"loss": 0.5, "ms": 3.0})
@@ -106,14 +125,13 @@ def test_curve_of_a_study_is_the_main_objective(stored: Storing, call: Call, tmp
         "named", [trial], results(trial, [{"loss": 0.75}])
     )
     assert call("export", "named", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
-    study = optuna.load_study(study_name="named", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    study = load("named")
     assert (study.trials[0].value, study.trials[0].intermediate_values) == (0.5, {0: 0.75})
 
 
 def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attributes(
-    stored: Storing, call: Call, tmp_path: Path
+    stored: Storing, call: Call, tmp_path: Path, load: Callable[[str], Any]
 ) -> None:
-    import optuna
 
     objectives = [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": ">= 1, <= 3"}]
     trials = [
@@ -124,7 +142,7 @@ def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attribut
     ]
     stored(objectives=objectives, more={"searchSpace": SPACE}).write("limited", trials)
     assert call("export", "limited", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
-    study = optuna.load_study(study_name="limited", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    study = load("limited")
     assert (study.best_trial.number, study.best_value) == (1, 0.5)
     assert [trial.user_attrs.get("ms") for trial in study.trials] == [8.0, 2.5, 0.5, None]
     constraints = [trial.system_attrs.get("constraints") for trial in study.trials]
@@ -132,9 +150,8 @@ def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attribut
 
 
 def test_options_that_python_takes_for_equal_are_told_apart(
-    stored: Storing, call: Call, tmp_path: Path
+    stored: Storing, call: Call, tmp_path: Path, load: Callable[[str], Any]
 ) -> None:
-    import optuna
 
     unit = {"_type": "uniform", "_value": [0, 1]}
     options = [True, 1, "1", False, 0, "0", "true", [1], "[1]", 2.0]
@@ -149,7 +166,7 @@ def test_options_that_python_takes_for_equal_are_told_apart(
     stored(more={"searchSpace": space}).write("mixed", trials)
     called = call("export", "mixed", "--format", "optuna", "-o", tmp_path / "study.db")
     assert called.code == 0, called.err
-    study = optuna.load_study(study_name="mixed", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    study = load("mixed")
     found = [trial.params for trial in study.trials]
     assert len({repr(one["c"]) for one in found}) == len(options)
     assert found[0]["c"] is True
@@ -177,17 +194,17 @@ def test_ranges_of_the_farthest_numbers_are_exported(
     stored: Storing,
     call: Call,
     tmp_path: Path,
+    load: Callable[[str], Any],
     kind: str,
     numbers: list[float],
     values: list[float],
     is_log: bool,
 ) -> None:
-    import optuna
 
     trials = [make_trial(place, "SUCCEEDED", {"x": value}, final=0.5) for place, value in enumerate(values)]
     stored(more={"searchSpace": {"x": {"_type": kind, "_value": numbers}}}).write("study", trials)
     assert call("export", "study", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
-    study = optuna.load_study(study_name="study", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    study = load("study")
     assert [trial.params["x"] for trial in study.trials] == values
     for trial in study.trials:
         distribution: Any = trial.distributions["x"]

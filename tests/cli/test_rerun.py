@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def in_a_process(folder: Path, word: str, said: str = "") -> Again:
 def test_rerun_has_the_parameters_environment_and_directory_and_changes_nothing(
     folder: Path, tmp_path: Path, again: Callable[..., Again]
 ) -> None:
-    with sqlite3.connect(folder / "experiment.db") as database:
+    with closing(sqlite3.connect(folder / "experiment.db")) as database:
         [(trial_id, before)] = database.execute("SELECT trial_id, final FROM trials").fetchall()
     files = sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -88,7 +89,7 @@ def test_rerun_has_the_parameters_environment_and_directory_and_changes_nothing(
     assert "final result: 0.25 (in the experiment: 0.25)" in done.stderr
     assert "1 intermediate result: 0.125" in done.stderr
     assert sorted(path for path in folder.rglob("*") if path.is_file()) == files
-    with sqlite3.connect(folder / "experiment.db") as database:
+    with closing(sqlite3.connect(folder / "experiment.db")) as database:
         assert database.execute("SELECT trial_id, final FROM trials").fetchall() == [(trial_id, before)]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def held(tmp_path: Path, start: Start, directory: Path) -> Any:
         if not database.exists():
             return []
         try:
-            with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+            with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
                 return db.execute(query).fetchall()
         except sqlite3.OperationalError:
             return []  # it is being made

@@ -11,6 +11,7 @@ import json
 import shutil
 import socket
 import sqlite3
+import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -116,7 +117,8 @@ async def continued(path: Path, at_once: asyncio.Semaphore) -> None:
 @pytest.mark.usefixtures("forked_agents")
 def test_folders_are_resumed_and_extended(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dispatchers_on_threads(monkeypatch)
-    names = ids(folders)
+    # The code of a function is bytecode, of the Python that made these folders.
+    names = [name for name in ids(folders) if name != "function" or sys.version_info[:2] == (3, 11)]
     before = {name: finals(folders / name) for name in names}
 
     async def continue_all() -> None:

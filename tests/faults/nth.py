@@ -3,9 +3,9 @@
     python -P tests/faults/nth.py --kill --jobs 2              every n of each role: killed before that call
     python -P tests/faults/nth.py --fail --minutes 10          calls drawn from the seed: they fail, once or for a while
 
-A short experiment runs once undisturbed, and once more with its manager killed in the middle and resumed, which says how
-many calls of each family its processes make. Then it runs again for each call, with one fault in its first life or in
-its second, and is resumed without any: it has to come to its end with all results, or to stop with a sentence and be
+A short experiment runs once undisturbed, and once more with its manager killed in the middle and resumed, which says
+how many calls of each family its processes make. Then it runs again for each call, with one fault in its first life or
+in its second, and is resumed without any: it has to come to its end with all results, or to stop with a sentence and be
 resumed. See docs/reference/faults.md.
 """
 

@@ -7,6 +7,7 @@ import math
 import sqlite3
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,12 +95,12 @@ def flat(value: Any) -> bool:
 
 def listed(condition: str, value: Any) -> bool:
     """Return whether a condition finds a trial with this final result."""
-    db = sqlite3.connect(":memory:")
-    add_json_functions(db)
-    db.execute("CREATE TABLE trials (final)")
-    db.execute("INSERT INTO trials VALUES (?)", (dumps(report(value)),))
-    where, bound = TrialQuery(conditions=[Condition.parse(condition)]).where()
-    return bool(db.execute(f"SELECT 1 FROM trials t WHERE {where}", bound).fetchall())
+    with closing(sqlite3.connect(":memory:")) as db:
+        add_json_functions(db)
+        db.execute("CREATE TABLE trials (final)")
+        db.execute("INSERT INTO trials VALUES (?)", (dumps(report(value)),))
+        where, bound = TrialQuery(conditions=[Condition.parse(condition)]).where()
+        return bool(db.execute(f"SELECT 1 FROM trials t WHERE {where}", bound).fetchall())
 
 
 def succeeded(value: Any) -> bool:

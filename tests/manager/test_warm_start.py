@@ -19,7 +19,7 @@ import pytest
 from pitchpipe.compat.nni.importing import import_experiment as import_nni_experiment
 from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun
-from pitchpipe.manager.earlier_results import UnreadableSource, read_earlier
+from pitchpipe.manager.earlier_results import UnreadableSource, optuna_storage, read_earlier
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
 from pitchpipe.protocol import Objective, repeated, with_family_end
@@ -330,9 +330,10 @@ def test_family_of_repeats_is_one_result_with_its_mean(tmp_path: Path) -> None:
         assert set(results[0].parameters) == {"lr", "units"}
 
 
-def test_study_of_optuna_is_read(tmp_path: Path) -> None:
-    optuna = pytest.importorskip("optuna")
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
+def fill(storage: Any) -> None:
+    """Make a study with trials that were asked for."""
+    import optuna
+
     study = optuna.create_study(storage=storage, study_name="first", direction="maximize")
     for lr in (0.2, 0.8, 0.5):
         study.enqueue_trial({"lr": lr, "units": 8, "layer": "none"}, user_attrs={"parameters": 12_000_000})
@@ -344,12 +345,20 @@ def test_study_of_optuna_is_read(tmp_path: Path) -> None:
         ),
         n_trials=3,
     )
-    found = read(tmp_path, f"{storage}:first")
+
+
+def test_study_of_optuna_is_read(tmp_path: Path) -> None:
+    optuna = pytest.importorskip("optuna")
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    with optuna_storage(url) as storage:
+        fill(storage)
+    found = read(tmp_path, f"{url}:first")
     assert list(found.points) == [row_point(0.8), row_point(0.5), row_point(0.2)]
-    optuna.create_study(storage=storage, study_name="empty")
+    with optuna_storage(url) as storage:
+        optuna.create_study(storage=storage, study_name="empty")
     said = "second cannot be used: it has no study 'second'; it has first, empty"
     with pytest.raises(ConfigError, match=said):
-        read(tmp_path, f"{storage}:second")
+        read(tmp_path, f"{url}:second")
 
 
 def test_reading_a_study_makes_no_file_and_changes_none(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from json import dumps
 
 import pytest
@@ -14,11 +16,16 @@ NAMES = ["loss", "a b", "eval.loss", "a/b", "m/x", "é", 'say "x"', "a\\b", "x."
 REPORT = {**dict.fromkeys(NAMES[:4], 0.5), "m": {"x": 0.5}, "m.x": 2, **dict.fromkeys(NAMES[5:], 0.5)}
 
 
+@pytest.fixture
+def db() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        add_json_functions(connection)
+        yield connection
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_name_is_found_where_it_is_and_the_guard_lets_it_through(name: str) -> None:
+def test_name_is_found_where_it_is_and_the_guard_lets_it_through(name: str, db: sqlite3.Connection) -> None:
     assert named_values(REPORT)[name] == 0.5
-    db = sqlite3.connect(":memory:")
-    add_json_functions(db)
     inside, bound = reported_under("value", name)
     guard, guarded = names_it("value", name)
     for text in (dumps(REPORT), dumps(REPORT, ensure_ascii=False)):

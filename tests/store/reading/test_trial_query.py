@@ -6,6 +6,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -261,11 +262,6 @@ def test_each_of_two_parameters_with_one_dotted_name_is_found_by_its_own(
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
-    db = sqlite3.connect(":memory:")
-    add_json_functions(db)
-    db.execute(
-        "CREATE TABLE trials (sequence_id, trial_id, record, reason, error, final, status, kind, next_sequence)"
-    )
     query = TrialQuery(
         conditions=[Condition(f"parameters.{name}", "=", text)], search=text, sort=f"final.{name}"
     )
@@ -275,10 +271,14 @@ def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
     except QueryError:
         assert not name or len(name) > 400
         return
-    assert (
-        db.execute(f"SELECT 1 FROM trials t WHERE {where} ORDER BY {order}", [*values, *more]).fetchall()
-        == []
-    )
+    with closing(sqlite3.connect(":memory:")) as db:
+        add_json_functions(db)
+        db.execute(
+            "CREATE TABLE trials"
+            " (sequence_id, trial_id, record, reason, error, final, status, kind, next_sequence)"
+        )
+        statement = f"SELECT 1 FROM trials t WHERE {where} ORDER BY {order}"
+        assert db.execute(statement, [*values, *more]).fetchall() == []
 
 
 @given(st.text(min_size=1, max_size=20) | st.sampled_from(ODD_NAMES))
