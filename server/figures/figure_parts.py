@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _LAST_POWER = 307.0  # of ten: a float ends soon after it
 _GL_POINTS = 4000  # more points than these are drawn by WebGL
 _CROWD = 1000
 _JITTER = 0.5
+_NOTE = 50  # letters of a line below a figure
+COLOR_BAR = 60  # pixels right of the axes
 _HOVER_TRIALS = 3000  # of more trials, only number and result are shown: texts would be megabytes
 _HOVER_LINES = 16
 _HOVER_METRICS = 6  # beside the objectives and what is limited
@@ -126,11 +129,14 @@ def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
     return figure.update_layout(xaxis=hidden, yaxis=hidden, height=280)
 
 
-def note(figure: go.Figure, *lines: str) -> None:
-    """Write the lines that are not empty below a figure, on the right."""
-    if lines := tuple(filter(None, lines)):
-        text = "<br>".join(lines)
-        write(figure, text, 1.0, 0.0, xanchor="right", yanchor="top", align="right", yshift=-52)
+def note(figure: go.Figure, *lines: str, beyond: int = 0) -> None:
+    """Write the lines that are not empty below a figure, up to so many pixels `beyond` its axes on the right.
+
+    What is longer than a phone is wide goes on in the next line.
+    """
+    if lines := tuple(part for line in lines for part in textwrap.wrap(line, _NOTE, break_long_words=False)):
+        text, below = "<br>".join(lines), {"yanchor": "top", "yshift": -52}
+        write(figure, text, 1.0, 0.0, xanchor="right", align="right", xshift=beyond, **below)
         figure.update_layout(margin={"b": 66 + 18 * len(lines)})
 
 

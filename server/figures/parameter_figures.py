@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .dimensions import Dimension, Numbers, Points, existing_together
 from .figure_parts import (
+    COLOR_BAR,
     Hover,
     Ticks,
     axis_of,
@@ -48,11 +49,12 @@ _MOST_POWERS = 12  # of ten, as labels of a colour bar
 _MOST_SURFACE_TRIALS = 2000
 _MOST_CONTOUR_MARKS = 400
 _NEAREST_WEIGHT = 0.05
-# A surface has every colour, and so have the backgrounds: marks are bright with a dark edge, or nearly transparent.
+_CONTOUR_TICKS = 4  # fit side by side on a phone
+# A surface has every colour, and so have the backgrounds: marks are bright, or grey, with a dark edge.
 _EDGE = {"width": 1.2, "color": "#30363d"}
 _MARK = {"color": "#f4f5f6", "size": 6, "line": _EDGE}
 _MARKS = {
-    STATUS_LOOKS["EARLY_STOPPED"]: {**_MARK, "color": "rgba(244, 245, 246, 0.4)"},
+    STATUS_LOOKS["EARLY_STOPPED"]: {**_MARK, "color": GREY},
     VIOLATES: {**_MARK, "symbol": "x"},
 }
 
@@ -105,7 +107,7 @@ def plot_slice(
     figure.update_layout(coloraxis=colors, height=400 if rows == 1 else 120 + 250 * rows)
     count, *more = shown.notes
     notes = (left_out(len(drawn), len(every), "parameters"), count)
-    note(figure, ", ".join(filter(None, notes)), *more)
+    note(figure, ", ".join(filter(None, notes)), *more, beyond=COLOR_BAR)
     return figure
 
 
@@ -216,9 +218,10 @@ def plot_contour(
     bar = {"title": {"text": value_title(goal, outside)}, **ticks}
     colors = {"reversescale": goal.direction == "maximize", "colorbar": bar}
     figure.update_layout(coloraxis=colors, height=480, hovermode="closest")
-    figure.update_xaxes({**axis_of(across), "showgrid": False})
+    figure.update_xaxes({**axis_of(across, _CONTOUR_TICKS), "showgrid": False})
     figure.update_yaxes({**axis_of(up), "showgrid": False})
-    note(figure, "smoothed mean of nearby trials;", "other parameters vary", *shown.notes[1:])
+    lines = ("smoothed mean of nearby trials;", "other parameters vary", *shown.notes[1:])
+    note(figure, *lines, beyond=COLOR_BAR)
     return figure
 
 

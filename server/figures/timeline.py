@@ -122,7 +122,7 @@ def _add_bars(figure: go.Figure, table: ExperimentTable, group: Group, now: floa
         y=np.array([row for _, row in group], dtype=object),
         orientation="h",
         name=look.name,
-        marker={"color": look.color, "line": {"width": 1.5, "color": "rgba(255,255,255,0.8)"}},
+        marker={"color": look.color, "line": {"width": 1, "color": "rgba(255,255,255,0.45)"}},
         texttemplate="%{customdata}",
         textposition="inside",
         insidetextanchor="middle",
