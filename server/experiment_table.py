@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..protocol import objectives_of
 from ..store.reading import ExperimentView, FamilyRow, TrialRow, numbers_in, plain
+from ..telling import code_changes
 from .figures import (
     MOST_TRIALS,
     Curve,
@@ -88,6 +89,7 @@ def read_table(
         experiment_id=summary.id,
         now=time.time() if summary.is_running else None,
         step=step,
+        code_changes=code_changes(view.code_versions()),
     )
     return _with_curves(view, table, table.metric(metric), curves)
 
@@ -166,6 +168,7 @@ def _record(row: TrialRow, reported: Mapping[str, float]) -> TrialRecord:
         trial_id=row.trial_id,
         source=row.parameter_source or "algorithm",
         reports=row.intermediate_results,
+        code=row.code or "",
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         gains_over_defaults,
         why_none_text,
     )
-    from .code_story import changed_since_text, code_note, start_lines
+    from .code_story import changed_since_text, code_changes, code_note, start_lines
     from .comparison import (
         ComparedExperiment,
         comparison_facts,

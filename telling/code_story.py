@@ -22,8 +22,15 @@ def code_note(versions: Sequence[CodeVersion]) -> str:
     >>> code_note([version(1, 0)])
     ''
     """
-    changes = [f"{_listed(one.changed)} from trial {one.first_trial} on" for one in versions[1:]]
-    return f"the code changed: {_listed(changes)}; {_MIXED}" if changes else ""
+    changes = code_changes(versions)
+    return f"the code changed: {_listed([*changes.values()])}; {_MIXED}" if changes else ""
+
+
+def code_changes(versions: Sequence[CodeVersion]) -> dict[int, str]:
+    """Return what changed in the code, by the first trial that ran the other one."""
+    return {
+        one.first_trial: f"{_listed(one.changed)} from trial {one.first_trial} on" for one in versions[1:]
+    }
 
 
 def changed_since_text(files: Sequence[str]) -> str:

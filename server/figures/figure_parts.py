@@ -375,6 +375,8 @@ def _hover_text(trial: TrialRecord, table: ExperimentTable, metrics: Sequence[Ob
         lines.append(VIOLATES.name)
     if trial.status != "SUCCEEDED":
         lines.append(short(": ".join(filter(None, (status_text(trial.status), trial.reason))), 80))
+    if table.code_changes and trial.code:
+        lines.append(f"code: {short(trial.code)}")
     pairs = [(dimension.name, dimension.value(trial.parameters)) for dimension in table.dimensions]
     given = [
         f"{short(name, _LONGEST_NAME)} = {short(written(value), _LONGEST_NAME)}"

@@ -15,7 +15,7 @@ from .figure_parts import Hover, note, nothing, panels, points, ranged, short, v
 from .outline import best_so_far, corners
 from .shown import Shown, shown_of
 from .tables import ExperimentTable, Objective
-from .theme import BEST, GREY, SERIES, STATUS_LOOKS, VERMILION, VIOLATES, Look, ThemeName
+from .theme import BEST, GREY, PURPLE, SERIES, STATUS_LOOKS, VERMILION, VIOLATES, Look, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -50,8 +50,9 @@ def plot_history(
 
     `objective` may be any metric that trials report. Early-stopped trials are open circles at their last result, those
     that violate a limit are crosses. Trials that failed or ended without a finite result are marks along the bottom,
-    and so are, without `stopped`, early-stopped ones. `log` chooses the scale of the results, by default what suits
-    them; `show_all` also shows those that would flatten the others. Raises `KeyError` for an unknown metric.
+    and so are, without `stopped`, early-stopped ones. A line stands before the first trial of other code. `log` chooses
+    the scale of the results, by default what suits them; `show_all` also shows those that would flatten the others.
+    Raises `KeyError` for an unknown metric.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.name for trace in plot_history(example_table(), "loss").data]
@@ -66,7 +67,8 @@ def plot_history(
     named: set[str] = set()
     for row, (each, shown) in enumerate(zip(chosen, every, strict=True), start=1):
         marks = _marks(table, shown)
-        traces = [(trace, False) for trace in _results(table, each, shown)] + [(mark, True) for mark in marks]
+        traces = [(trace, False) for trace in _results(table, each, shown)]
+        traces += [(mark, True) for mark in (*marks, *_code_changes(table))]
         for trace, is_mark in traces:
             trace.update(legendgroup=trace.name, showlegend=trace.name not in named)
             named.add(trace.name)
@@ -127,6 +129,25 @@ def _marks(table: ExperimentTable, shown: Shown) -> list[Any]:
             heights = np.full(len(lost), 0.02 + 0.03 * height)
             marks.append(points(look, [trial.number for trial in lost], heights, Hover.of(table, lost).at()))
     return marks
+
+
+def _code_changes(table: ExperimentTable) -> list[Any]:
+    """Draw a line across the panel before each trial that was the first with other code."""
+    import plotly.graph_objects as go
+
+    if not table.code_changes:
+        return []
+    texts = [f"code changed: {short(text, 80)}" for text in table.code_changes.values()]
+    line = go.Scatter(
+        x=[place for number in table.code_changes for place in (number - 0.5, number - 0.5, None)],
+        y=[0, 1, None] * len(texts),
+        text=[text for each in texts for text in (each, each, None)],
+        mode="lines",
+        name="code changed",
+        line={"width": 1, "color": PURPLE, "dash": "dash"},
+        hovertemplate="%{text}<extra></extra>",
+    )
+    return [line]
 
 
 # ---------------------------------------------------------------------- distribution

@@ -43,6 +43,7 @@ class TrialRecord:
     source: str = "algorithm"
     reports: int = 0
     repeats: int = 0
+    code: str = ""  # the digest of what it ran
 
     def value(self, objective: str) -> float | None:
         """Return the final result of an objective if the trial succeeded and it is a finite number."""
@@ -71,7 +72,8 @@ class ExperimentTable:
 
     `spans` are the attempts of all trials; with more than 5,000 trials, attempts that follow each other are joined.
     `schedules` are those of the trials of a population. `limits` are the limits of metrics. `now` is where attempts end
-    that still run, in seconds since the epoch.
+    that still run, in seconds since the epoch. `code_changes` say what changed in the code, by the first
+    trial after it.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
     >>> table = ExperimentTable.of("demo", [Objective()], trials)
@@ -96,6 +98,7 @@ class ExperimentTable:
     metrics: tuple[str, ...] = ()
     step: int | None = None
     experiment_id: str = ""
+    code_changes: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -116,6 +119,7 @@ class ExperimentTable:
         limits: Sequence[Objective] = (),
         step: int | None = None,
         experiment_id: str = "",
+        code_changes: Mapping[int, str] | None = None,
     ) -> ExperimentTable:
         """Return a table whose dimensions cover the trials; without `dimensions` they are inferred from the trials.
 
@@ -150,6 +154,7 @@ class ExperimentTable:
             limits=tuple(limits),
             metrics=tuple(sorted(reported.difference(metrics_of(goals, limits)))),
             step=step,
+            code_changes=code_changes or {},
         )
         return table.with_curves(curves, goals[0].name, curve_count)
 

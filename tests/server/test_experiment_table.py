@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +53,19 @@ def test_memory_of_a_table_does_not_grow_with_the_trials(folders: list[Experimen
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_table_knows_which_trials_ran_other_code(made: MadeExperiment) -> None:
+    loaded = [json.dumps({"files": {"train.py": digest}, "packages": {}}) for digest in ("01", "02")]
+    made.commit(*(replace(a_trial(n, value=0.5), code=loaded[n // 2]) for n in range(4)))
+    made.store.close()
+    with sqlite3.connect(made.folder.database) as db:
+        db.executemany("INSERT INTO code_versions VALUES (?, ?)", [(text, text) for text in loaded])
+    db.close()
+    with ExperimentView(made.folder) as view:
+        table = read_table(view)
+    assert table.code_changes == {2: "train.py from trial 2 on"}
+    assert [one.code for one in table.trials] == [loaded[0]] * 2 + [loaded[1]] * 2
 
 
 def test_table_of_many_trials_has_the_telling_ones(folders: list[ExperimentFolder]) -> None:

@@ -23,6 +23,7 @@ from pitchpipe.server.figures import (
     dimensions_of,
     example_table,
 )
+from pitchpipe.server.figures.figure_parts import note
 from pitchpipe.store.reading import HistoryEntry, ParetoFront, Schedule, ScheduleStep, VolumeEntry
 
 Plot = Callable[..., Any]
@@ -168,6 +169,34 @@ def test_history_marks_what_has_no_place() -> None:
     trials = [trial(0), trial(1, "FAILED", values={}), trial(2, values={"default": math.inf})]
     names = [trace.name for trace in figures.plot_history(table(trials), "default").data]
     assert names == ["succeeded", "best so far", "failed", "no finite result"]
+
+
+def test_history_marks_where_the_code_changed_and_the_pointer_shows_which_code_it_was() -> None:
+    goals = [Objective(name="loss"), Objective(name="ms")]
+    trials = [
+        TrialRecord(n, "SUCCEEDED", {"x": n}, {"loss": n, "ms": n}, code="0a" if n < 2 else "1b")
+        for n in range(4)
+    ]
+    changed = {2: "<b>.py from trial 2 on"}
+    figure = figures.plot_history(ExperimentTable.of("demo", goals, trials, code_changes=changed))
+    lines = [trace for trace in figure.data if trace.name == "code changed"]
+    assert [(line.x, line.y, line.showlegend) for line in lines] == [
+        ((1.5, 1.5, None), (0, 1, None), True),
+        ((1.5, 1.5, None), (0, 1, None), False),
+    ]
+    assert lines[0].text[0] == "code changed: &lt;b&gt;.py from trial 2 on"
+    assert ["code: 0a" in text for text in figure.data[0].text] == [True, True, False, False]
+    figure = figures.plot_history(ExperimentTable.of("demo", goals, trials))
+    assert "code" not in str(figure)
+
+
+def test_lines_below_a_figure_are_as_wide_as_a_phone() -> None:
+    figure = figures.plot_contour(example_table(), "lr", "dropout")
+    note(figure, "a word " * 20)
+    lines = figure.layout.annotations[-1].text.split("<br>")
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 50
+    assert figure.layout.margin.b == 66 + 18 * len(lines)
 
 
 def test_history_is_logarithmic_when_results_lie_far_apart() -> None:
