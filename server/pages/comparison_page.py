@@ -201,7 +201,7 @@ def comparison_figure(found: Sequence[ComparedExperiment], by: By) -> go.Figure:
     ]
     drawn = [(name, points) for name, points in drawn if points]
     if not drawn:
-        return nothing("light", "", "No trial has succeeded yet.").update_layout(height=300)
+        return nothing("light", "", "No trial has succeeded.").update_layout(height=300)
     longest = max(point.seconds for _, points in drawn for point in points)
     unit, word = next((unit, word) for least, unit, word in _UNITS if longest >= least)
     figure = base_figure("light", "")

@@ -189,7 +189,7 @@ def progress_figure(
         if entry.time is not None and number_or_none(entry.value) is not None
     ]
     if not results:
-        return nothing("light", "", "No trial has succeeded yet.").update_layout(height=300)
+        return nothing("light", "", "No trial has succeeded.").update_layout(height=300)
     values = drawable([point.value for point in results])
     places, _ = downsampled(range(len(results)), values, _MOST_POINTS)
     best = frozenset(front.trials if front else ())

@@ -51,6 +51,7 @@ def _show_row(row: SideBySide) -> None:
                 html.span(" (differs)").classes("pp-hidden")
         for place, value in enumerate(row.values):
             with html.td():
-                (html.strong if place in row.best else html.span)(escaped(value) or "–")
+                text = "–" if value in ("", "-") else escaped(value)
+                (html.strong if place in row.best else html.span)(text)
                 if row.notes:
                     html.span(row.notes[place]).classes("pp-dim pp-note")

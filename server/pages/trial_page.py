@@ -268,8 +268,8 @@ def _environment_facts(view: ExperimentView, snapshot: _Snapshot) -> Iterator[tu
         yield from start_lines(starts[-1])
     version = next((one for one in view.code_versions() if trial.code in one.digests), None)
     if version is not None:
-        yield "Files that it ran", "  ".join(f"{path} {digest}" for path, digest in version.files.items())
-        yield "Packages", "  ".join(f"{name} {number}" for name, number in version.packages.items())
+        yield "Files that it ran", ", ".join(f"{path} {digest}" for path, digest in version.files.items())
+        yield "Packages", ", ".join(f"{name} {number}" for name, number in version.packages.items())
 
 
 _OUTPUTS = {"stdout": "Output", "stderr": "Errors"}
