@@ -31,6 +31,8 @@ _LAST_POWER = 307.0  # of ten: a float ends soon after it
 _GL_POINTS = 4000  # more points than these are drawn by WebGL
 _CROWD = 1000
 _JITTER = 0.5
+_OPTION, _SHORT_OPTION = 18, 10  # letters; where few ticks fit, an option is short too, else it lies across
+_FEW_TICKS = 3
 _NOTE = 50  # letters of a line below a figure
 COLOR_BAR = 60  # pixels right of the axes
 _HOVER_TRIALS = 3000  # of more trials, only number and result are shown: texts would be megabytes
@@ -238,7 +240,7 @@ def axis_of(dimension: Dimension, ticks: int = 5) -> Axis:
     if dimension.categorical:
         count = len(dimension.options)
         places = range(0, count, math.ceil(count / (3 * ticks)) if count else 1)
-        names = labels(dimension.options, 18)[:: places.step]
+        names = labels(dimension.options, _OPTION if ticks > _FEW_TICKS else _SHORT_OPTION)[:: places.step]
         marks = Ticks(tickvals=list(places), ticktext=names)
         return {"title": title, "type": "linear", "range": [-0.6, count - 0.4], "zeroline": False, **marks}
     low, high = dimension.bounds

@@ -281,7 +281,8 @@ def plot_importance(
     note(
         figure,
         result.method,
-        f"{result.trials:,} trials{early}; lines: 80 % of resamples",
+        f"{result.trials:,} trials{early}",
+        "lines: 80 % of resamples",
         f"confidence {result.confidence}: the forest explains",
         f"{result.fit:.0%} of the variance of unseen results",
     )

@@ -455,6 +455,17 @@ def test_slice_has_logarithmic_axes_and_leaves_out_the_inactive() -> None:
     assert len(next(one for one in figure.data if one.xaxis == "x2").x) == len(with_it)
 
 
+def test_long_options_are_shorter_where_there_is_room_for_few() -> None:
+    options = ["relu", "a_rather_long_activation"]
+    space = {"f": {"_type": "choice", "_value": options}, "x": {"_type": "uniform", "_value": [0, 1]}}
+    trials = [
+        trial(n, parameters={"f": options[n % 2], "x": n / 8}, values={"default": float(n)}) for n in range(8)
+    ]
+    made = table(trials, dimensions=dimensions_of(space))
+    assert figures.plot_slice(made).layout.xaxis.ticktext == ("relu", "a_ra…ation")
+    assert figures.plot_contour(made, "f", "x").layout.xaxis.ticktext == ("relu", "a_rather…ctivation")
+
+
 def test_options_and_names_that_differ_in_the_middle_are_told_apart() -> None:
     options = [
         f"/data/projects/vision/{model}/best_model_state_dict.pt" for model in ("resnet50", "resnet34")
