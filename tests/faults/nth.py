@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -25,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from campaign import Campaign
-from laboratory import run_experiment
+from laboratory import Outcome, run_experiment
 from plan import Plan, Round
 from system_calls import ERRORS, EVERY, Call, build_library
 
@@ -85,6 +86,11 @@ class Nth(Campaign):
         if outcome.findings.problems:
             raise SystemExit(f"undisturbed, {kind}, {life}: {outcome.findings.problems}")
         return outcome.calls
+
+    def _take(self, done: set[Future[Outcome]]) -> None:
+        super()._take(done)
+        if len(self.outcomes) % 100 < len(done):
+            print(f"{len(self.outcomes)} done", flush=True)
 
     def again(self, plan: Plan) -> str:
         """Return the arguments that run one experiment again."""
