@@ -237,6 +237,7 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield f"best intermediate result: {best_intermediate_text(summary.best_intermediate)}"
     if (closest := summary.closest) is not None:
         yield _closest_line(view, summary, closest)
+        yield from parameter_lines(view.trial(closest).parameters)
     if len(summary.best) > 1:
         yield from _front_table(view, summary)
         return

@@ -184,3 +184,15 @@ def _keeping_of(config: ExperimentConfig) -> Keeping:
         frequency=checkpoint.frequency,
         at_end=checkpoint.at_end,
     )
+
+
+def difference_in(name: str, stored: ExperimentConfig, given: ExperimentConfig) -> str:
+    """Return a field with what differs in it, such as `search_space (lr)`; empty if nothing does."""
+    before, now = getattr(stored, name), getattr(given, name)
+    if before == now:
+        return ""
+    if not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return name
+    keys = [str(key) for key in {**before, **now} if before.get(key, ...) != now.get(key, ...)]
+    more = [*keys[:3], *([f"{len(keys) - 3} more"] if len(keys) > 3 else [])]
+    return f"{name} ({', '.join(more)})"

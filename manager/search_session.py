@@ -47,7 +47,7 @@ from ..runner import (
 )
 from ..store import ExperimentFolder, RecordRow, Store, StoreTick, has_ended, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
-from .run_settings import limits_of, names_of_objectives, new_store, objectives_of
+from .run_settings import difference_in, limits_of, names_of_objectives, new_store, objectives_of
 
 _log = logging.getLogger(__name__)
 
@@ -417,8 +417,8 @@ def _check_same(folder: ExperimentFolder, stored: ExperimentConfig, given: Exper
         return
     plain = ExperimentConfig.from_canonical(given.canonical())
     for name in sorted(given.model_fields_set - _FIELDS_THAT_MAY_DIFFER):
-        if getattr(stored, name) != getattr(plain, name):
-            what = f"the search in {folder.path} has another {name}"
+        if difference := difference_in(name, stored, plain):
+            what = f"the search in {folder.path} has another {difference}"
             raise OtherSearchError(f"{what}: name another folder, or give what it was made with")
 
 

@@ -104,17 +104,26 @@ class ExperimentFolder:
                 f" pitchpipe.Search(folder='{self.path}') in Python"
             )
 
-    def _or_delete(self) -> str:
-        """Return how to delete this folder; empty while an experiment in it may run, for then `delete` refuses."""
+    def _or_something_else(self) -> str:
+        """Return how to continue or delete what is in this folder; empty while an experiment in it runs."""
         if not self.has_experiment:
             return ", or delete the folder"
         deleting = f", or delete that one: pitchpipe delete {shell_word(self.path)}"
+        if self.manager() is not None:
+            return ""
         try:
             with closing(Store.view(self.database)) as store:
-                is_over = ExperimentStatus(store.experiment().status).is_final
+                row = store.experiment()
+                status, is_search = ExperimentStatus(row.status), self.is_search(row.config)
         except StoreError:
-            is_over = self.manager() is None  # `delete` takes what cannot be read
-        return deleting if is_over else ""
+            return deleting  # `delete` takes what cannot be read
+        is_done = status in (ExperimentStatus.DONE, ExperimentStatus.VIEWED)
+        resuming = (
+            ""
+            if is_done or is_search
+            else f", or continue that one: pitchpipe resume {shell_word(self.path)}"
+        )
+        return f"{resuming}{deleting if status.is_final else ''}"
 
     def trial(self, sequence_id: int) -> Path:
         """Return the folder of one trial; it exists only if the trial has something to keep."""
@@ -140,7 +149,7 @@ class ExperimentFolder:
             if problem := problem_of_link(folder.path.parent):
                 raise FolderError(problem) from None
             raise FolderExistsError(
-                f"{folder.path} exists already: choose another --experiment-id{folder._or_delete()}"
+                f"{folder.path} exists already: choose another --experiment-id{folder._or_something_else()}"
             ) from None
         except OSError as error:
             elsewhere = "name another directory, there or in $PITCHPIPE_DIR"

@@ -107,6 +107,8 @@ def config_differences(configs: Sequence[Config]) -> dict[str, list[Json]]:
 
     >>> config_differences([{"tuner": {"name": "TPE"}, "seed": 1}, {"tuner": {"name": "GP"}, "seed": 2}])
     {'tuner.name': ['TPE', 'GP']}
+    >>> config_differences([{"priors": {}}, {}])
+    {}
     """
     settings = [
         flat(
@@ -117,6 +119,10 @@ def config_differences(configs: Sequence[Config]) -> dict[str, list[Json]]:
             }
         )
         for config in configs
+    ]
+    # An empty setting says what an absent one does.
+    settings = [
+        {name: value for name, value in fields.items() if value not in ({}, [])} for fields in settings
     ]
     names = dict.fromkeys(name for fields in settings for name in fields)
     by_field = {name: [fields.get(name, ABSENT) for fields in settings] for name in names}

@@ -185,15 +185,18 @@ def region_object(region: FailureRegion) -> JsonObject:
 
 
 def region_text(region: FailureRegion) -> str:
-    """Return the values of a parameter with which trials fail, and how many do.
+    """Return the values of a parameter with which trials fail, and whether a tuner that learns still goes there.
 
-    >>> wide = FailureRegion(kind="OOM", parameter="width", side="above", value=64.0, failed=5, well=0, is_avoided=True)
+    >>> wide = FailureRegion(kind="OOM", parameter="width", side="above", value=64.0, failed=5, well=0, is_avoided=True,
+    ...                      recent=1, of_recent=20)
     >>> region_text(wide)
-    'most trials with width above 64 fail (out of memory); the search avoids them'
+    'most trials with width above 64 fail (out of memory); 1 of the last 20 trials was there'
     """
     is_option = region.side == "is"
     values = option_text(region.value) if is_option else f"{region.side} {number_text(region.value)}"
     share = f"{region.failed} of {region.failed + region.well}" if region.has_others else "most"
     aside = ", other failures aside" if region.has_others else ""
-    avoided = "; the search avoids them" if region.is_avoided else ""
-    return f"{share} trials with {region.parameter} {values} fail ({_KINDS_OF_REGIONS[region.kind]}){aside}{avoided}"
+    were = "was" if region.recent < 2 else "were"
+    there = f"; {region.recent or 'none'} of the last {region.of_recent} trials {were} there"
+    recent = there if region.is_avoided else ""
+    return f"{share} trials with {region.parameter} {values} fail ({_KINDS_OF_REGIONS[region.kind]}){aside}{recent}"

@@ -9,12 +9,14 @@ In a test file of a plug-in::
         def make(self, seed):
             return MyTuner(seed=seed)
 
-Class attributes say what the tuner claims: `spaces` are the search spaces it supports, `seeded` is False for a tuner
-without a seed, `exhausts` is False for one that may repeat a point. Tests of what it does not claim are not collected.
+Class attributes say what the tuner claims: `spaces` are the search spaces it supports, such as
+`{"uniform": SPACES["uniform"]}`, `seeded` is False for a tuner without a seed, `exhausts` is False for one that may
+repeat a point, and `constrained` is None for one that ignores constraints. Tests of what it does not claim are skipped,
+each with the reason; so are those on a space with types of parameters that `spaces` do not have.
 Each space is tried once; all tests that need one run on those in `DIFFERENT`, or on all if the tuner supports none of
 them.
-`small` and `constrained` are spaces for single tests, and `is_point` may be overridden. Override `make_directed` for a
-tuner that can maximise; lower `trials` and `many_results` for one with slow suggestions.
+`small`, `constrained` and `corner` are spaces for single tests, and `is_point` may be overridden. Override
+`make_directed` for a tuner that can maximise; lower `trials` and `many_results` for one with slow suggestions.
 """
 
 # ruff: noqa: D102 - the names of the tests are sentences
@@ -25,7 +27,7 @@ import copy
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 import cloudpickle
@@ -112,6 +114,11 @@ SPACES: dict[str, JsonObject] = {
 DIFFERENT = ("choice", "qnormal", "mixed", "three deep")
 
 MANY = 4_000
+IN_SPACE = "these suggestions are outside the search space"
+SAME = "with one seed, the same calls give the same suggestions"
+MINE = "a trial may change its parameters: with one seed, later suggestions do not depend on that"
+ONCE = "each point of the space is suggested, and none twice"
+QUICK = "the tuner takes too long: the time for a result grows with the number of results"
 CORNER = 50  # trials by which a tuner that repeats the best point has found it
 
 
@@ -143,8 +150,8 @@ class TunerConformance:
     spaces: ClassVar[dict[str, JsonObject]] = SPACES
     #: A space with few points, and how many; None when the tuner cannot have one.
     small: ClassVar[tuple[JsonObject, int] | None] = ({"c": choice(["a", "b", None]), "n": randint(0, 4)}, 12)
-    #: A space with constraints between its parameters.
-    constrained: ClassVar[tuple[JsonObject, list[str]]] = (
+    #: A space with constraints between its parameters; None when the tuner ignores them.
+    constrained: ClassVar[tuple[JsonObject, list[str]] | None] = (
         {"a": randint(0, 20), "b": uniform(0, 20)},
         ["a < b", "a + b <= 25"],
     )
@@ -158,23 +165,40 @@ class TunerConformance:
     many_results: ClassVar[int] = MANY
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Leave out the tests of what the subclass does not claim; pytest does not collect None."""
+        """Skip the tests of what the subclass does not claim."""
         super().__init_subclass__(**kwargs)
-        for name in cls._not_claimed():
-            setattr(cls, name, None)
+        for name, reason in cls._not_claimed():
+            if getattr(cls, name) is getattr(TunerConformance, name):  # not one of the subclass
+                setattr(cls, name, skipped(reason))
 
     @classmethod
-    def _not_claimed(cls) -> Iterator[str]:
+    def _not_claimed(cls) -> Iterator[tuple[str, str]]:
+        """Yield the name of each test that is skipped, and why."""
         if not cls.seeded:
-            yield "test_the_same_seed_gives_the_same_suggestions"
-        if cls.small is None or not cls.exhausts:
-            yield "test_a_small_space_is_visited_once_and_ends"
-            yield "test_a_small_space_is_visited_once_by_parallel_trials"
-            yield "test_imported_points_of_a_small_space_are_not_suggested"
-        if cls.corner is None or not cls.exhausts:
-            yield "test_no_point_is_suggested_twice"
+            yield "test_the_same_seed_gives_the_same_suggestions", "the tuner has no seed: `seeded` is False"
+        for name in (
+            "test_a_small_space_is_visited_once_and_ends",
+            "test_a_small_space_is_visited_once_by_parallel_trials",
+            "test_imported_points_of_a_small_space_are_not_suggested",
+        ):
+            if reason := cls._why_not("small", cls.small and cls.small[0], is_once=True):
+                yield name, reason
+        if reason := cls._why_not("corner", cls.corner, is_once=True):
+            yield "test_no_point_is_suggested_twice", reason
+        if reason := cls._why_not("constrained", cls.constrained and cls.constrained[0]):
+            yield "test_constraints_are_met", reason
         if cls.make_directed is TunerConformance.make_directed:
-            yield "test_the_greatest_is_the_least_of_the_negated"
+            yield "test_the_greatest_is_the_least_of_the_negated", "`make_directed` is not defined"
+
+    @classmethod
+    def _why_not(cls, name: str, space: JsonObject | None, *, is_once: bool = False) -> str:
+        """Say why the tests of one of the single spaces are skipped; empty if they are not."""
+        if space is None:
+            return f"`{name}` is None"
+        if is_once and not cls.exhausts:
+            return "the tuner may repeat a point: `exhausts` is False"
+        foreign = _types(space) - set().union(*map(_types, cls.spaces.values()))
+        return f"`spaces` have no {' and no '.join(sorted(foreign))}, as `{name}` has" if foreign else ""
 
     def make(self, seed: int) -> Tuner:
         """Return a new tuner; one without a seed ignores it."""
@@ -199,6 +223,10 @@ class TunerConformance:
         tuner.update_search_space(copy.deepcopy(space))
         return tuner
 
+    def outside(self, space: Any, points: Iterable[Any]) -> list[Any]:
+        """Return the points that do not belong to a space."""
+        return [point for point in points if not self.is_point(space, point)]
+
     def is_point(self, space: Any, parameters: Any) -> bool:
         """Return whether parameters belong to a space."""
         return not SearchSpace.parse(space).validate(parameters)
@@ -206,28 +234,32 @@ class TunerConformance:
     def test_each_space_is_searched(self, each_space: Any) -> None:
         points = [point for point in self._searched_with_failures(each_space) if point is not None]
         again = run(self.started(each_space), 5)
-        assert again
-        assert again == points[:5] or not self.seeded
-        assert json.loads(json.dumps(points)) == points
-        assert [point for point in points if not self.is_point(each_space, point)] == []
+        assert again, "the tuner suggests at least one point"
+        assert again == points[:5] or not self.seeded, SAME
+        assert json.loads(json.dumps(points)) == points, (
+            "parameters are what JSON has: dicts with text as keys, lists, text, numbers, true, false and null"
+        )
+        assert self.outside(each_space, points) == [], IN_SPACE
 
     def test_suggestions_belong_to_the_receiver(self, space: Any) -> None:
         tuner, untouched = self.started(space), self.started(space)
         for parameter_id in range(5):
             points = [_next(each, parameter_id) for each in (tuner, untouched)]
-            assert points[0] == points[1] or not self.seeded
+            assert points[0] == points[1] or not self.seeded, MINE
             if isinstance(points[0], dict):
                 points[0].clear()
 
     def test_a_batch_is_a_list_of_points(self, space: Any) -> None:
         points = self.started(space).generate_multiple_parameters(list(range(7)))
-        assert isinstance(points, list)
-        assert 1 <= len(points) <= 7
-        assert all(self.is_point(space, point) for point in points)
+        assert isinstance(points, list), "generate_multiple_parameters returns a list"
+        assert 1 <= len(points) <= 7, (
+            "of several points asked for, generate_multiple_parameters returns at least one and no more than these"
+        )
+        assert self.outside(space, points) == [], IN_SPACE
 
     def test_the_same_seed_gives_the_same_suggestions(self, space: Any) -> None:
         first, second = (self._searched_with_failures(space) for _ in range(2))
-        assert first == second
+        assert first == second, SAME
 
     def _searched_with_failures(self, space: Any) -> list[Any]:
         tuner = self.started(space)
@@ -244,7 +276,8 @@ class TunerConformance:
         done = len(run(tuner, self.trials // 2))
         _next(tuner, 100)  # a trial that runs while the checkpoint is written
         restored = cloudpickle.loads(cloudpickle.dumps(tuner))
-        assert run(restored, self.trials // 2, first=done) == run(tuner, self.trials // 2, first=done)
+        again, points = (run(each, self.trials // 2, first=done) for each in (restored, tuner))
+        assert again == points, "a tuner that was pickled and restored suggests what the original does"
 
     def test_arguments_are_not_changed(self, space: Any) -> None:
         given = copy.deepcopy(space)
@@ -257,8 +290,10 @@ class TunerConformance:
         tuner.receive_trial_result(0, point, results)
         tuner.import_data(data)
         run(tuner, self.trials // 3, first=1)
-        assert given == space
-        assert (point, data, results) == kept
+        assert given == space, "the tuner does not change the search space that it gets"
+        assert (point, data, results) == kept, (
+            "the tuner does not change the parameters, the imported data and the results that it gets"
+        )
 
     def test_nan_infinite_and_failed_trials_are_survived(self, space: Any) -> None:
         tuner = self.started(space)
@@ -271,7 +306,7 @@ class TunerConformance:
             if value is not None:
                 tuner.receive_trial_result(parameter_id, point, value)
             tuner.trial_end(parameter_id, value is not None)
-            assert self.is_point(space, point)
+            assert self.is_point(space, point), f"{point}: {IN_SPACE}"
 
     def test_only_failures_are_survived(self, space: Any) -> None:
         tuner = self.started(space)
@@ -281,7 +316,7 @@ class TunerConformance:
 
     def test_suggestions_without_any_result(self, space: Any) -> None:
         points = self.started(space).generate_multiple_parameters(list(range(self.trials * 3 // 2)))
-        assert all(self.is_point(space, point) for point in points)
+        assert self.outside(space, points) == [], IN_SPACE
 
     def test_results_in_another_order_than_suggestions(self, space: Any) -> None:
         tuner = self.started(space)
@@ -294,7 +329,7 @@ class TunerConformance:
                 newest = max(running)
                 tuner.receive_trial_result(newest, running[newest], value_of(running.pop(newest)))
                 tuner.trial_end(newest, True)
-        assert all(self.is_point(space, point) for point in running.values())
+        assert self.outside(space, running.values()) == [], IN_SPACE
 
     def test_late_second_and_foreign_results_are_survived(self, space: Any) -> None:
         tuner = self.started(space)
@@ -305,7 +340,7 @@ class TunerConformance:
         tuner.receive_trial_result(1000, {"no": "such parameters"}, 2.0, customized=True)
         tuner.trial_end(999, True)
         tuner.trial_end(1001, False)
-        assert all(self.is_point(space, point) for point in run(tuner, self.trials // 4, first=100))
+        assert self.outside(space, run(tuner, self.trials // 4, first=100)) == [], IN_SPACE
 
     def test_imported_data_is_taken(self, space: Any) -> None:
         points = run(self.started(space, seed=2), self.trials // 3)
@@ -314,12 +349,13 @@ class TunerConformance:
         data += [{"parameter": {"x": "nonsense"}, "value": 1}, {"parameter": points[0], "value": None}]
         tuner = self.started(space)
         tuner.import_data(data)
-        assert all(self.is_point(space, point) for point in run(tuner, self.trials // 2))
+        assert self.outside(space, run(tuner, self.trials // 2)) == [], IN_SPACE
 
     def test_an_empty_import_changes_nothing(self, space: Any) -> None:
         tuner = self.started(space)
         tuner.import_data([])
-        assert not self.seeded or run(tuner, self.trials // 4) == run(self.started(space), self.trials // 4)
+        again, points = (run(each, self.trials // 4) for each in (tuner, self.started(space)))
+        assert again == points or not self.seeded, "an import of nothing changes no suggestion"
 
     def test_the_space_may_change_on_the_way(self, space: Any) -> None:
         other = self.spaces[next(iter(self.spaces))]
@@ -327,25 +363,27 @@ class TunerConformance:
         run(tuner, self.trials // 3)
         tuner.update_search_space(copy.deepcopy(space))
         tuner.trial_end(3, False)
-        assert all(
-            self.is_point(space, point) for point in run(tuner, self.trials // 3, first=self.trials // 3)
-        )
+        points = run(tuner, self.trials // 3, first=self.trials // 3)
+        assert self.outside(space, points) == [], IN_SPACE
 
     def test_a_small_space_is_visited_once_and_ends(self) -> None:
-        assert self.small is not None
+        assert self.small is not None, "the test is skipped without it"
         space, size = self.small
         tuner = self.started(space)
         points = run(tuner, size)
-        assert len({json.dumps(point, sort_keys=True) for point in points}) == size
-        with pytest.raises(NoMoreTrialError):
-            tuner.generate_parameters(size)
-        assert tuner.generate_multiple_parameters([size + 1, size + 2]) == []
+        assert len({json.dumps(point, sort_keys=True) for point in points}) == size, ONCE
+        assert _next(tuner, size) is None, (
+            "when all points were suggested, generate_parameters raises NoMoreTrialError"
+        )
+        assert tuner.generate_multiple_parameters([size + 1, size + 2]) == [], (
+            "when all points were suggested, generate_multiple_parameters returns an empty list"
+        )
 
     def test_a_small_space_is_visited_once_by_parallel_trials(self) -> None:
-        assert self.small is not None
+        assert self.small is not None, "the test is skipped without it"
         space, size = self.small
         points = self.started(space).generate_multiple_parameters(list(range(size + 5)))
-        assert len(points) == len({json.dumps(point, sort_keys=True) for point in points}) == size
+        assert len(points) == len({json.dumps(point, sort_keys=True) for point in points}) == size, ONCE
 
     @pytest.mark.parametrize("parallel", [1, 2])
     def test_no_point_is_suggested_twice(self, parallel: int) -> None:
@@ -356,24 +394,29 @@ class TunerConformance:
                 tuner.receive_trial_result(parameter_id, point, value_of(point))
                 tuner.trial_end(parameter_id, True)
             points += batch
-        assert len(points) == len({json.dumps(point, sort_keys=True) for point in points})
+        assert len(points) == len({json.dumps(point, sort_keys=True) for point in points}), ONCE
 
     def test_imported_points_of_a_small_space_are_not_suggested(self) -> None:
-        assert self.small is not None
+        assert self.small is not None, "the test is skipped without it"
         space, size = self.small
         known = run(self.started(space, seed=3), size // 2)
         tuner = self.started(space)
         tuner.import_data([{"parameter": point, "value": 0} for point in known])
         points = run(tuner, size)
-        assert len(points) == size - len(known)
-        assert [point for point in points if point in known] == []
+        assert len(points) == size - len(known), (
+            "imported points count as suggested; all others are suggested"
+        )
+        assert [point for point in points if point in known] == [], "imported points are not suggested again"
 
     def test_constraints_are_met(self) -> None:
+        assert self.constrained is not None, "the test is skipped without it"
         space, constraints = self.constrained
         points = run(self.started(space, constraints=constraints), self.trials)
-        assert points
+        assert points, "the tuner suggests at least one point"
         model = SearchSpace.parse(space, constraints)
-        assert [model.violations(point) for point in points if model.violations(point)] == []
+        assert [model.violations(point) for point in points if model.violations(point)] == [], (
+            "suggestions meet the constraints"
+        )
 
     def test_the_greatest_is_the_least_of_the_negated(self, space: Any) -> None:
         suggested = []
@@ -381,7 +424,9 @@ class TunerConformance:
             tuner = self.make_directed(1, mode)
             tuner.update_search_space(copy.deepcopy(space))
             suggested.append(run(tuner, self.trials // 2, sign=sign))
-        assert suggested[0] == suggested[1]
+        assert suggested[0] == suggested[1], (
+            "maximising values suggests what minimising the negated values does"
+        )
 
     def test_many_imported_results_take_bounded_time(self) -> None:
         space = self.spaces[list(self.spaces)[-1]]
@@ -392,16 +437,40 @@ class TunerConformance:
         tuner.import_data([{"parameter": point, "value": value_of(point)} for point in points])
         suggested = run(tuner, 5)
         # Generous: it tells linear from quadratic cost, not fast from slow.
-        assert time.process_time() - started < 9
-        assert all(self.is_point(space, point) for point in suggested)
+        assert time.process_time() - started < 9, QUICK
+        assert self.outside(space, suggested) == [], IN_SPACE
 
     def test_many_results_take_bounded_time(self) -> None:
         space = self.spaces[list(self.spaces)[-1]]
         tuner = self.started(space)
         started = time.process_time()
         points = run(tuner, self.many_results)
-        assert time.process_time() - started < 9  # generous, too
-        assert points
+        assert time.process_time() - started < 9, QUICK  # generous, too
+        assert points, "the tuner suggests at least one point"
+
+
+def skipped(reason: str) -> Callable[[object], None]:
+    """Return a test that is skipped with a reason."""
+
+    @pytest.mark.skip(reason=reason)
+    def test(_self: object) -> None:
+        pass
+
+    return test
+
+
+def _types(space: object) -> set[str]:
+    """Return the types of the parameters of a space, those within choices as well.
+
+    >>> sorted(_types(SPACES["mixed"]))
+    ['choice', 'loguniform', 'randint', 'uniform']
+    """
+    if isinstance(space, list):
+        return set().union(*map(_types, space))
+    if not isinstance(space, dict):
+        return set()
+    own = {space["_type"]} if isinstance(space.get("_type"), str) else set()
+    return own.union(*map(_types, space.values()))
 
 
 def _next(tuner: Tuner, parameter_id: int) -> Any:

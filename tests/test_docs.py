@@ -411,6 +411,26 @@ def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path, pitchpipe_run:
     assert reasons == {"6 is worse than 5", "8 is worse than 5"}
 
 
+def test_plug_ins_of_the_page_pass_the_suites_as_the_page_says(tmp_path: Path) -> None:
+    page = "docs/develop/plugins.md"
+    (tmp_path / "my_plugins.py").write_text(blocks(page, "python")[0])
+    (tmp_path / "test_plugins.py").write_text(blocks(page, "py")[0])
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "test_plugins.py",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\d\d passed, [1-9] skipped", done.stdout)
+
+
 def test_architecture_links_every_decision() -> None:
     linked = {
         Path(link).name for link in LINK.findall(text("docs/develop/architecture.md")) if "decisions/" in link

@@ -699,7 +699,9 @@ def test_program_continues_only_its_own_experiment(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="resume_if_exists=True continues"):
         experiment(square, tmp_path).run()
     changes = {"tuner": {"name": "TPE"}, "space": {"x": {"_type": "uniform", "_value": [0, 1]}}}
-    with pytest.raises(FolderError, match="has another search_space and another tuner: choose another id"):
+    with pytest.raises(
+        FolderError, match=r"has another search_space \(x\) and another tuner: choose another id"
+    ):
         experiment(square, tmp_path, max_trial_number=9, resume_if_exists=True, **changes).run()
     assert Experiment.restore(tmp_path / "exp").results().trials == before.trials
     hour = {"max_trial_number": None, "max_experiment_duration": "1h"}

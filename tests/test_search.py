@@ -274,7 +274,7 @@ def test_search_without_a_success_says_why(caplog: pytest.LogCaptureFixture) -> 
 
 def test_folder_keeps_to_its_search(tmp_path: Path) -> None:
     Search(SPACE, folder=tmp_path / "one", seed=1).close()
-    with pytest.raises(OtherSearchError, match="has another search_space"):
+    with pytest.raises(OtherSearchError, match=r"has another search_space \("):
         Search({"x": uniform(0, 1)}, folder=tmp_path / "one")
     with pytest.raises(OtherSearchError, match="has another objectives"):
         Search(SPACE, folder=tmp_path / "one", direction="maximize")

@@ -10,13 +10,15 @@ import inspect
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..numerics import Floats
 from ..plugins import one_of, optional_mapping
-from ..protocol import Json, require_extra
+from ..protocol import Json, MissingExtraError, require_extra
 from ..search_space import Parameter
 from .base import LearningTuner, ready
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 _PROPOSALS = 10
+# What a sampler imports only when it makes its first suggestion that is not random.
+_LATE_LIBRARIES: Mapping[str, Sequence[str]] = MappingProxyType({"GPSampler": ("torch", "scipy")})
 
 
 class OptunaTuner(LearningTuner):
@@ -172,6 +176,11 @@ def _sampler(name: Any, arguments: Mapping[str, Json], seed: int) -> BaseSampler
 
     known = [each for each in optuna.samplers.__all__ if each.endswith("Sampler") and each != "BaseSampler"]
     cls = getattr(optuna.samplers, str(one_of("sampler", name, sorted(known))))
+    if missing := [
+        library for library in _LATE_LIBRARIES.get(cls.__name__, ()) if find_spec(library) is None
+    ]:
+        what = " and ".join(missing)
+        raise MissingExtraError(f"Optuna's {cls.__name__} needs {what}: pip install {' '.join(missing)}")
     if "seed" in inspect.signature(cls).parameters:
         arguments = {"seed": seed, **arguments}
     with warnings.catch_warnings():

@@ -57,7 +57,7 @@ def reports_of(script: Script) -> Reports:
             key = keys[0] if keys and "default" not in keys else key
             others = tuple(name for name in keys if name not in (key, "default")) or others
             named = reported.get("default", given)
-            metric = (keys[0] if keys and "default" not in keys else _name(named)) or metric
+            metric = (keys[0] if keys and "default" not in keys else _name(script, named)) or metric
         elif called_name(call) == _CALLBACK:
             watched = script.value(keyword(call, "monitor") or keyword(call, "metric", 0))
             metric = watched if isinstance(watched, str) else metric
@@ -111,17 +111,35 @@ def _dict(script: Script, node: ast.expr | None) -> dict[str, ast.expr]:
     return {name: value for name, value in pairs if isinstance(name, str)}
 
 
-def _name(node: ast.expr | None) -> str:
-    """Return the name of a reported value, such as `accuracy`, `float(result.accuracy)` or `metrics["accuracy"]`."""
+def _name(script: Script, node: ast.expr | None) -> str:
+    """Return the name of a reported value, such as `accuracy`, `float(result.accuracy)` or `metrics["accuracy"]`.
+
+    A call has the name of what the function returns.
+
+    >>> call = ast.parse("train(CONFIG)", mode="eval").body
+    >>> _name(Script(ast.parse("def train(config):\\n    return accuracy")), call)
+    'accuracy'
+    """
     match node:
         case ast.Name():
             return node.id
         case ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]) if name in _THROUGH:
-            return _name(inner)
+            return _name(script, inner)
         case ast.Call(args=[inner, *_]) if called_name(node) in _THROUGH:
-            return _name(inner)
+            return _name(script, inner)
+        case ast.Call(func=ast.Name(id=function)):
+            return _returned(script, function)
         case ast.Attribute():
             return node.attr
     return ""
+
+
+def _returned(script: Script, function: str) -> str:
+    """Return the name of the value that a function of the script returns; empty if it returns several."""
+    defined = [node for node in script.nodes if isinstance(node, ast.FunctionDef) and node.name == function]
+    returned = [node.value for one in defined for node in ast.walk(one) if isinstance(node, ast.Return)]
+    # A call may lead back to the function.
+    names = {"" if isinstance(value, ast.Call) else _name(script, value) for value in returned}
+    return names.pop() if len(names) == 1 else ""

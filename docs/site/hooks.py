@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -10,13 +11,14 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from routes_page import routes_page
 
 import pitchpipe
 from pitchpipe.server.application import create_app
 from pitchpipe.server.experiments import Experiments
 
-__all__ = ["on_config", "on_files"]
+__all__ = ["on_config", "on_files", "on_page_markdown"]
 
 FOLDER = "docs/reference"
 VERBS = """\
@@ -54,12 +56,15 @@ Methods of `Experiment`, `ExperimentResult` and `Search`; [Figures and reports](
 
 ::: pitchpipe.plots.Plots
 """
-_FIRST_TEXT = re.compile(r"^(?![#>|`!<\[-]|\s).+(?:\n(?!\s*\n).+)*", re.MULTILINE)
-_LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
+LANGUAGES = {".py": "python", ".yml": "yaml", ".sh": "sh", ".json": "json"}
+_FIRST_TEXT = re.compile(r"(?<=\n\n)(?!\[!|```|[#>|!<-]|\s).+(?:\n(?!\s*\n).+)*", re.MULTILINE)
+_LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])+)\]\([^)]*\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the version into the title: a site describes one version."""
+    """Put the version into the title: a site describes one version. Only one made by mike has a choice of versions."""
+    if "MIKE_DOCS_VERSION" not in os.environ:
+        config.extra.pop("version", None)
     config.site_name += f" {pitchpipe.__version__}"
     return config
 
@@ -77,6 +82,25 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         File.generated(config, "llms.txt", content="\n".join(index_for_agents(config, files)) + "\n")
     )
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """Show the files of an example on its page, and find pages for users before those on measurements and decisions."""
+    source = page.file.src_uri
+    if source.startswith(("docs/lab/", "docs/decisions/")):
+        page.meta["search"] = {"boost": 0.2}
+    if not source.startswith("examples/") or source.count("/") < 2 or page.file.abs_src_path is None:
+        return markdown
+    folder = Path(page.file.abs_src_path).resolve().parent
+    return "\n".join([markdown, *_files_of(folder)])
+
+
+def _files_of(folder: Path) -> Iterator[str]:
+    """Yield the text files below a folder as sections of a page."""
+    for path in sorted(folder.rglob("*")):
+        if language := LANGUAGES.get(path.suffix):
+            fence = f"```{language}\n{path.read_text(encoding='utf-8').rstrip()}\n```"
+            yield f"\n## `{path.relative_to(folder)}`\n\n{fence}\n"
 
 
 def routes() -> str:

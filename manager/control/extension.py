@@ -14,6 +14,7 @@ from ...runner import ExperimentStatus
 from ...search_space import non_finite
 from ...store import ExperimentFolder, FolderError, Store, absolute
 from ..experiment_factory import directory_of, experiment_config, resume_experiment
+from ..run_settings import difference_in
 
 if TYPE_CHECKING:
     from ..hooks import Callback, Stopper
@@ -104,7 +105,7 @@ def continue_experiment(
     free = {*LIMITS, "experiment_working_directory", *(("seed",) if wanted.seed is None else ())}
     lifted = {name for name in _UPWARDS if getattr(wanted, name) is None}
     fields = [name for name in ExperimentConfig.model_fields if name not in free - lifted]
-    if differing := [name for name in fields if getattr(stored, name) != getattr(wanted, name)]:
+    if differing := [difference for name in fields if (difference := difference_in(name, stored, wanted))]:
         raise FolderError(
             f"the experiment in {folder.path} has another {' and another '.join(differing)}: choose another id for this"
             " one, or resume that one as it is"

@@ -255,7 +255,8 @@ class FailureRegion(BaseModel):
     """Values of one parameter with which most trials fail in one way: those below or above a number, or one option.
 
     `failed` trials with these values failed in this way, and `well` ones did not fail. `has_others`: trials that failed
-    in other ways are not counted. `is_avoided`: the tuner learns where trials fail.
+    in other ways are not counted. `is_avoided`: the tuner learns where trials fail. `recent` of the newest
+    `of_recent` trials have these values, however they ended.
     """
 
     kind: Kind
@@ -266,6 +267,8 @@ class FailureRegion(BaseModel):
     well: int
     has_others: bool
     is_avoided: bool
+    recent: int
+    of_recent: int
     text: str
 
 

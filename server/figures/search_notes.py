@@ -19,7 +19,12 @@ from .importances import Importance, importance, scaled
 from .tables import ExperimentTable, TrialRecord
 
 _FIRST = 10  # trials that tuners suggest before they learn
-_CHANCE = 0.2  # a later half that is better than the first trials by chance has this p-value or a lower one
+_CHANCE = 0.3  # later trials that are better than the first ones by chance have this p-value or a lower one
+_FURTHER = (
+    0.35  # of the way from the median of the first trials to their best: what a best may gain by chance
+)
+_FEWEST_FIRST = 5  # of the first trials that succeeded
+_TOPS = (8, 4)  # the best eighth, and the best quarter
 _EDGE, _CROWD = 0.05, 0.8  # of a range; of the best trials
 _LEAST_SHARE = 0.02  # of the variance, which a parameter that matters explains
 _HIGHEST_SHARE, _LEAST_FIT, _MOST_TOGETHER = 0.03, 0.5, 0.3
@@ -46,7 +51,7 @@ def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 4
     found = importance(table)
     narrow = [*_narrow(table.dimensions, trials, losses, found)]
     # Where the best trials crowd at an end, the metric depends on the parameters: the search found it early.
-    like_random = learns and not narrow and _is_like_random(trials, losses)
+    like_random = learns and not narrow and _is_like_random(table)
     return [*([_LIKE_RANDOM] if like_random else narrow), *_useless(table.dimensions, trials, losses, found)]
 
 
@@ -57,20 +62,37 @@ def _loss(table: ExperimentTable, trial: TrialRecord) -> float:
     return objective.sign * value if value is not None and table.keeps_limits(trial) else math.inf
 
 
-def _is_like_random(trials: Sequence[TrialRecord], losses: Numbers) -> bool:
-    """Return whether the later half of what the tuner suggested is no better than its first trials.
+def _is_like_random(table: ExperimentTable) -> bool:
+    """Return whether what the tuner suggested after its first trials is no better than them, nor is its best.
 
-    By the rank test of Mann and Whitney (1947), in the normal approximation. Trials stopped early do not count: they
-    have no result, and a strict assessor stops more of them later.
+    Three questions, because a tuner that learns also explores on purpose, where results are bad: are the later results
+    better (the rank test of Mann and Whitney, 1947, in the normal approximation), are most of the best ones later
+    (Fisher's exact test), and is the best far below the first ones? Any yes means that the search improved. Failed
+    trials have no result but are suggestions, too: a tuner learns after its first ones, however many fail. Trials
+    stopped early do not count, as a strict assessor stops more of them later.
     """
-    own = losses[[trial.source == "algorithm" and trial.status == "SUCCEEDED" for trial in trials]]
-    if len(own) < 2 * _FIRST:
+    suggested = [one for one in table.configurations if one.source == "algorithm"]
+    losses = np.array([_loss(table, one) if one.status == "SUCCEEDED" else math.inf for one in suggested])
+    losses = scaled(losses)
+    own, firsts = losses[np.isfinite(losses)], int(np.isfinite(losses[:_FIRST]).sum())
+    first, later = own[:firsts], own[len(own) // 2 :]
+    if firsts < _FEWEST_FIRST or len(own) < 2 * _FIRST:
         return False
-    first, later = own[:_FIRST], own[len(own) // 2 :]
     pairs = len(first) * len(later)
     better = (later[:, None] < first).sum() + 0.5 * (later[:, None] == first).sum()
     deviation = math.sqrt(pairs * (len(first) + len(later) + 1) / 12)
-    return 0.5 * math.erfc((better - 0.5 * pairs) / (deviation * math.sqrt(2))) > _CHANCE
+    chances = [0.5 * math.erfc((better - 0.5 * pairs) / (deviation * math.sqrt(2)))]
+    chances += [_chance_of_top(own, early, top) for early in (firsts, len(own) // 2) for top in _TOPS]
+    middle, least = float(np.median(first)), float(first.min())
+    return min(chances) > _CHANCE and own.min() >= least - _FURTHER * (middle - least)
+
+
+def _chance_of_top(losses: Numbers, early: int, share: int) -> float:
+    """Return how likely the first `early` losses have so few of the best ones, or fewer, in a random order."""
+    count = max(5, len(losses) // share)
+    among = int((np.argsort(losses, kind="stable")[:count] < early).sum())
+    ways = (math.comb(early, one) * math.comb(len(losses) - early, count - one) for one in range(among + 1))
+    return sum(ways) / math.comb(len(losses), count)
 
 
 def _narrow(

@@ -97,7 +97,8 @@ class FailureRegion:
     """Values of a `parameter` with which most trials fail in one way: those `side` a number, or one option.
 
     `failed` trials with these values failed in this way, `well` ones did not fail. `has_others`: trials failed in other
-    ways, too, and are not counted here. `is_avoided`: the tuner learns where trials fail.
+    ways, too, and are not counted here. `is_avoided`: the tuner learns where trials fail. `recent` of the newest
+    `of_recent` trials have these values, however they ended.
     """
 
     kind: FailureKind
@@ -108,6 +109,8 @@ class FailureRegion:
     well: int
     has_others: bool = False
     is_avoided: bool = False
+    recent: int = 0
+    of_recent: int = 0
 
 
 def read_failure_regions(db: Database) -> list[FailureRegion]:
@@ -124,7 +127,27 @@ def read_failure_regions(db: Database) -> list[FailureRegion]:
         trials = [(kind, flat(parsed(record)["parameters"])) for kind, record in rows]
     name = str((db.config().get("tuner") or {}).get("name") or "")
     is_avoided = name.replace("_", "").lower() in _AVOIDED_BY
-    return [replace(region, is_avoided=is_avoided) for region in failure_regions(trials)]
+    newest = [parameters for _, parameters in trials[: len(trials) // 2]]
+    return [
+        replace(
+            region,
+            is_avoided=is_avoided,
+            recent=sum(_is_in(region, parameters) for parameters in newest),
+            of_recent=len(newest),
+        )
+        for region in failure_regions(trials)
+    ]
+
+
+def _is_in(region: FailureRegion, parameters: Mapping[str, Json]) -> bool:
+    """Return whether flat parameters have the values of a region."""
+    name = region.parameter if region.parameter in parameters else f"{region.parameter}._name"
+    if name not in parameters:
+        return False
+    value: Any = parameters[name]
+    if region.side == "is":
+        return identity(value) == identity(region.value)
+    return value < region.value if region.side == "below" else value > region.value
 
 
 def failure_regions(trials: Sequence[tuple[str | None, Mapping[str, Json]]]) -> list[FailureRegion]:

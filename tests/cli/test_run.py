@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -141,9 +142,17 @@ def test_a_folder_that_is_taken_is_a_sentence(stored: Storing, call: Call, confi
         f" or delete that one: pitchpipe delete {folder.path}\n"
     )
     assert call("delete", folder.path, "--yes").code == 0
-    running = stored(status="RUNNING").write("mine", [])
-    called = call("run", config, "--experiment-id", "mine")
-    assert called.err == f"error: {running.path} exists already: choose another --experiment-id\n"
+    for status, end in (
+        ("RUNNING", ""),
+        ("STOPPED", f", or delete that one: pitchpipe delete {folder.path}"),
+    ):
+        stored(status=status).write("mine", [])
+        called = call("run", config, "--experiment-id", "mine")
+        assert called.err == (
+            f"error: {folder.path} exists already: choose another --experiment-id,"
+            f" or continue that one: pitchpipe resume {folder.path}{end}\n"
+        )
+        shutil.rmtree(folder.path)
 
 
 @pytest.mark.slow
@@ -155,6 +164,7 @@ def test_a_run_that_is_repeated_continues_or_shows_what_there_is(
 
     made = [json.loads(run("--set", f"max_trial_number={number}").out) for number in (2, 2, 4, 3)]
     assert [summary["status"] for summary in made] == ["DONE"] * 4
+    assert "max_trial_number stays 4" in run("--set", "max_trial_number=3").err
     assert [sum(summary["counts"].values()) for summary in made] == [2, 2, 4, 4]
     other = run("--set", "objectives=[{name: default, direction: maximize}]")
     assert other.code == 2

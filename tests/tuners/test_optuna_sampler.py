@@ -72,3 +72,10 @@ def test_without_optuna_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(MissingExtraError, match=r"the extra optuna: pip install 'optuna>=[\d.]+'$"):
         OptunaTuner()
     assert "pip install" in tuners.check(OptunaTuner, {})[0].message  # a problem of the config, not a crash
+
+
+def test_sampler_without_its_library_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"scipy": object()}
+    monkeypatch.setattr("pitchpipe.tuners.optuna_sampler.find_spec", found.get)
+    with pytest.raises(MissingExtraError, match=r"^Optuna's GPSampler needs torch: pip install torch$"):
+        OptunaTuner("GPSampler")
