@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from ..config import ConfigError, ExperimentConfig, Finding, LocalConfig, RayConfig, tracker_classes
 from ..executors import TrialExecutor
-from ..protocol import Json, dumps
+from ..protocol import Json, dumps, loading
 from ..runner import (
     DataImported,
     Event,
@@ -257,7 +257,7 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
     if not folder.stopper_file.exists():
         return None
     try:
-        with folder.stopper_file.open("rb") as file:
+        with folder.stopper_file.open("rb") as file, loading("stopper"):
             return _StopperLoader(file).load()
     except Exception as error:
         raise FolderError(
