@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
-from ..protocol import Config, JsonObject, JsonPath, camel_case, snake_case
+from ..protocol import Config, JsonObject, JsonPath, camel_case, refuse_while_loading, snake_case
 from .problems import ConfigError, Finding
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Checker:
     """
 
     def __init__(self, command: Sequence[str] = CHECK_COMMAND) -> None:
+        refuse_while_loading("plug-in")
         # Files, not pipes: a descendant that keeps a pipe open would delay this beyond the timeout.
         with contextlib.ExitStack() as stack:
             self._output = stack.enter_context(tempfile.TemporaryFile())

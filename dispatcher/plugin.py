@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from ..assessors import REGISTRY as ASSESSORS
 from ..plugins import Registered, Registry, UnknownAlgorithm, check, registered, signature_problems, taken
-from ..protocol import Config, Direction, foreign
+from ..protocol import Config, Direction, foreign, loading
 from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
 from .errors import PluginFailed, PluginNotLoaded, PluginReturnedInvalid
@@ -222,7 +222,8 @@ def _module(role: str, name: str, code_directory: str) -> ModuleType:
     for alias in foreign("import alias"):
         alias.activate()
     try:
-        return _from_folder(role, name, folder) or importlib.import_module(name)
+        with loading("plug-in"):
+            return _from_folder(role, name, folder) or importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and name.startswith(error.name):
             raise _problem((role, "className"), f"there is no module {name!r} in {folder}") from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
+    from .earlier_results import optuna_storage
     from .experiment_factory import (
         code_notes,
         create_experiment,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from ..config import ConfigError, ExperimentConfig, Finding, LocalConfig, RayConfig, tracker_classes
 from ..executors import TrialExecutor
-from ..protocol import Json, dumps
+from ..protocol import Json, dumps, loading
 from ..runner import (
     DataImported,
     Event,
@@ -272,7 +272,7 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
         return None
     _refuse_other_python(folder.stopper_file, "stopper", "Experiment.restore(..., stop=...)")
     try:
-        with folder.stopper_file.open("rb") as file:
+        with folder.stopper_file.open("rb") as file, loading("stopper"):
             return _StopperLoader(file).load()
     except Exception as error:
         raise FolderError(

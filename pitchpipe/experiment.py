@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from .keywords import ExperimentOptions, Point, completed, given_objectives
 from .plots import Plots
 from .progress import forget_closed_stderr, shown_pages, shown_progress
-from .protocol import Direction, Json
+from .protocol import Direction, Json, refuse_while_loading
 from .registry import registered, shipped
 from .results import BestTrial, ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
 from .sdk import Trainable
@@ -186,6 +186,7 @@ class Experiment(Plots):
 
     def _prepared(self) -> Manager:
         """Return the manager, which is made when it is first needed."""
+        refuse_while_loading("trial", "plug-in", "stopper")
         with self._lock:
             if self._manager is None:
                 self._manager = self._make()

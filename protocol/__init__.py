@@ -88,5 +88,6 @@ if TYPE_CHECKING:
         OVER_LIMIT,
     )
     from .sizes import size_text
+    from .users_code import StartedWhileLoadingError, loading, refuse_while_loading
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from stat import S_ISDIR, S_ISREG
 
 from .errors import MachineError, is_of_machine, own_calls
 
@@ -125,11 +126,57 @@ def _copy(folder: str, source: str) -> None:
         elif not os.listdir(source):
             raise ValueError(f"there is nothing to save in {source}")
         else:
-            shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(ABOUT))
+            shutil.copytree(source, folder, dirs_exist_ok=True, ignore=_left_out(folder, source))
     except OSError as error:
         if is_of_machine(error):
             raise MachineError.of(error) from error
         raise  # there is no such source, for example
+
+
+def _left_out(folder: str, source: str) -> Callable[[str, list[str]], list[str]]:
+    """Return what `copytree` leaves out of a source; it raises ValueError for what no copy can hold."""
+    checkpoints, top = os.path.dirname(os.path.realpath(folder)), os.path.realpath(source)
+    if _holds(top, checkpoints) and top != os.path.dirname(checkpoints):
+        raise ValueError(
+            f"{source} holds the checkpoints of this trial: save a folder with only its state in it"
+        )
+
+    def left_out(directory: str, names: list[str]) -> list[str]:
+        outer = [os.path.realpath(directory)]
+        while len(directory) > len(source):
+            directory = os.path.dirname(directory)
+            outer.append(os.path.realpath(directory))
+        paths = {name: os.path.join(outer[0], name) for name in names}
+        kept = {
+            name: path
+            for name, path in paths.items()
+            if os.path.realpath(path) != checkpoints and name != ABOUT
+        }
+        for path in kept.values():
+            if what := _not_copied(path, outer):
+                raise ValueError(f"a checkpoint cannot hold {path}, {what}")
+        return [name for name in names if name not in kept]
+
+    return left_out
+
+
+def _not_copied(path: str, outer: list[str]) -> str:
+    """Return what a path is if it cannot be copied; `outer` are the folders that hold it."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        if is_of_machine(error) or not os.path.islink(path):
+            raise
+        return "a link to nothing"
+    if S_ISDIR(mode):
+        target = os.path.realpath(path)
+        return "a link to a folder that holds it" if any(_holds(target, one) for one in outer) else ""
+    return "" if S_ISREG(mode) else "which is no file and no folder"
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Return whether a folder is a path, or holds it; both are real paths."""
+    return os.path.commonpath([folder, path]) == folder
 
 
 def _is_ours(source: str) -> bool:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from .manager_process import is_lock_held
 from .paths import shell_word
 
 # What Python raises for a value that is not as the tables promise: no JSON, another type, an unknown status.
@@ -54,6 +55,8 @@ def damaged(path: Path, what: object) -> StoreError:
 
 def empty(path: Path) -> StoreError:
     """Return the error for a database without an experiment."""
+    if is_lock_held(path.absolute().parent):
+        return StoreError(f"{path} holds no experiment yet: a process is starting it; look again in a moment")
     log = _wal_of(path)
     if _count_commits(log) > 1:  # the first one makes the tables
         return _damaged_wal(path, "none of its commits can be read")

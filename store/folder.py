@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import json
 import logging
 import os
@@ -22,7 +22,7 @@ from ..protocol import Config
 from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree, write_whole
 from .errors import StoreError
-from .manager_process import ManagerInfo, clock_jump, clock_mark
+from .manager_process import LOCK, ManagerInfo, clock_jump, clock_mark, is_lock_held
 from .paths import (
     FolderError,
     FolderExistsError,
@@ -41,7 +41,7 @@ _LOOK_EVERY = 0.05
 _TURN = 0.002  # between two attempts to get the lock, which others hold for milliseconds
 _LOOKS = 0.2  # for how long others who only look may hold it in turn
 # What a search holds before its database is made.
-_OWN_NAMES = {"manager.lock", "logs", "checkpoint"}
+_OWN_NAMES = {LOCK, "logs", "checkpoint"}
 
 
 class ExperimentFolder:
@@ -118,11 +118,8 @@ class ExperimentFolder:
         except StoreError:
             return deleting  # `delete` takes what cannot be read
         is_done = status in (ExperimentStatus.DONE, ExperimentStatus.VIEWED)
-        resuming = (
-            ""
-            if is_done or is_search
-            else f", or continue that one: pitchpipe resume {shell_word(self.path)}"
-        )
+        can_continue = not is_done and not is_search
+        resuming = f", or continue that one: pitchpipe resume {shell_word(self.path)}" if can_continue else ""
         return f"{resuming}{deleting if status.is_final else ''}"
 
     def trial(self, sequence_id: int) -> Path:
@@ -139,29 +136,49 @@ class ExperimentFolder:
         """
         experiment_id = _checked(experiment_id or new_experiment_id())
         folder = cls(absolute(directory) / experiment_id)
+        # Others find the folder once its lock is held, so that none of them takes it for what a killed process left.
+        draft = cls(folder.path.with_name(f".{experiment_id}-{new_experiment_id()}"))
         try:
-            folder.path.mkdir(
-                mode=0o700, parents=True
-            )  # in it are secrets: the config, the token of the agents
-            folder.logs.mkdir()
-            (folder.path / "checkpoint").mkdir()
-        except FileExistsError:
+            # In it are secrets: the config, the token of the agents.
+            draft.path.mkdir(mode=0o700, parents=True)
+            draft.logs.mkdir()
+            (draft.path / "checkpoint").mkdir()
+        except OSError as error:
             if problem := problem_of_link(folder.path.parent):
                 raise FolderError(problem) from None
-            raise FolderExistsError(
-                f"{folder.path} exists already: choose another --experiment-id{folder._or_something_else()}"
-            ) from None
-        except OSError as error:
             elsewhere = "name another directory, there or in $PITCHPIPE_DIR"
             raise FolderError(f"{folder.path} cannot be made: {error.strerror}; {elsewhere}") from error
         try:
-            folder.own()
-        except FolderError:
-            shutil.rmtree(folder.path, ignore_errors=True)
+            draft.own()
+            folder._take(draft)
+        except BaseException as error:
+            draft.remove()
+            if isinstance(error, FolderError):  # it may name the draft
+                raise type(error)(str(error).replace(str(draft.path), str(folder.path))) from error
             raise
         if is_kept:
             folder.link()
         return folder
+
+    def _take(self, draft: ExperimentFolder) -> None:
+        """Give a draft its name; raise `FolderError` if there is something of that name."""
+        try:
+            if os.path.lexists(self.path):  # an empty folder would be replaced
+                raise FileExistsError(errno.EEXIST, "")
+            draft.path.rename(self.path)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise FolderError(f"{self.path} cannot be made: {error.strerror}") from error
+            self.refuse_if_run()
+            raise FolderExistsError(
+                f"{self.path} exists already: choose another --experiment-id{self._or_something_else()}"
+            ) from None
+        self._lock, draft._lock = draft._lock, None
+
+    def refuse_if_run(self) -> None:
+        """Raise `FolderError` if a manager runs the experiment, or makes it."""
+        if (who := self.manager()) is not None:
+            raise FolderError(f"experiment {self.experiment_id} is run by process {who.pid}: stop it first")
 
     @classmethod
     def shared(cls, path: Path, *, make: bool) -> ExperimentFolder:
@@ -199,9 +216,7 @@ class ExperimentFolder:
             try:
                 lock.acquire(timeout=_LOOK_EVERY, poll_interval=_TURN)
             except Timeout:
-                if (who := self.manager()) is not None:
-                    by = f"is run by process {who.pid}"
-                    raise FolderError(f"experiment {self.experiment_id} {by}: stop it first") from None
+                self.refuse_if_run()
             except OSError as error:
                 raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
         try:
@@ -291,7 +306,7 @@ class ExperimentFolder:
         """
         if (info := self._last_manager()) is None:
             return None
-        is_held = self._is_lock_held()
+        is_held = is_lock_held(self.path)
         if is_held is None:
             is_held = info.host != socket.gethostname() or info.process is not None
         return info if is_held else None
@@ -305,30 +320,17 @@ class ExperimentFolder:
             time.sleep(_LOOK_EVERY)  # a lock that is released sends no signal
         return True
 
-    def _is_lock_held(self) -> bool | None:
-        """Return whether a process owns the folder; None if this user, or this file system, cannot tell."""
-        try:
-            with (self.path / "manager.lock").open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # released as the file is closed
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        except OSError:
-            return None
-        return False
-
     def _usable_lock(self) -> FileLock:
         """Return the lock by which a process owns the folder; raise `FolderError` where files cannot be locked.
 
         Without locks two managers would write into one database, which SQLite locks in the same way.
         """
-        path = self.path / "manager.lock"
+        path = self.path / LOCK
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError as error:  # it is another user's, perhaps
             raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
-        if self._is_lock_held() is None:
+        if is_lock_held(self.path) is None:
             raise FolderError(
                 f"files in {self.path} cannot be locked, on a file system without locks perhaps: "
                 "name a directory on another disk, there or in $PITCHPIPE_DIR"

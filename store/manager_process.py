@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +14,9 @@ from typing import TypedDict
 import psutil
 
 from ..protocol import Json
+
+LOCK = "manager.lock"
+"""The file that the process which runs an experiment has locked, in the experiment's folder."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # It keeps counting while the machine is suspended, on systems with such a clock.
@@ -42,6 +46,20 @@ class ManagerInfo:
             return process if is_it and process.status() != psutil.STATUS_ZOMBIE else None
         except psutil.NoSuchProcess:
             return None
+
+
+def is_lock_held(folder: Path) -> bool | None:
+    """Return whether a process owns an experiment's folder; None if this user, or this file system, cannot tell."""
+    try:
+        with (folder / LOCK).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # released as the file is closed
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False
 
 
 def has_ended(pid: int, moment: float) -> bool:

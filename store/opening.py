@@ -129,7 +129,7 @@ def check_version(path: Path, db: sqlite3.Connection) -> int:
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"{path} was written by a newer Pitchpipe (database version {version}, "
-            f"this one knows {SCHEMA_VERSION}): upgrade with pip install -U pitchpipe"
+            f"this one knows {SCHEMA_VERSION}): upgrade Pitchpipe here (docs/use/install.md)"
         )
     return version
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from ..protocol import Parameters, foreign
+from ..protocol import Parameters, foreign, loading
 from ..sdk import (
     Checkpoint,
     CodeFacts,
@@ -411,7 +411,8 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
         alias.activate()
     with own_calls(), open(path, "rb") as file:
         data = file.read()
-    return cloudpickle.loads(data)
+    with loading("trial"):
+        return cloudpickle.loads(data)
 
 
 def _is_of_machine(error: BaseException | None) -> bool:

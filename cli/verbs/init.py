@@ -244,7 +244,7 @@ def _text_of(script: Path | None) -> str | None:
     if script is None or script.suffix != ".py":
         return None
     if not script.is_file():
-        raise Failure(f"there is no file {script}")
+        raise Failure(f"{script} is not a file" if script.exists() else f"there is no file {script}")
     source = script.read_bytes()
     try:
         compile(source, str(script), "exec", dont_inherit=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...manager.earlier_results import optuna_storage
+from ...manager import optuna_storage
 from ...protocol import Json, MetricError, Objective, Parameters, metric_value, objectives_of, require_extra
 from ...runner import TrialStatus
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity

@@ -42,15 +42,21 @@ def stop(
 ) -> None:
     """Stop an experiment and wait for its end. Results are kept, and `resume` can continue it.
 
-    If its manager was killed, the trials it left running are stopped.
+    If its manager was killed, the trials it left running are stopped. 'abc*' means all that run whose id begins so.
     """
-    if not every:
+    name = chosen_name(experiment, experiment_id) or ""
+    if every and name:
+        raise Failure("give an ID or --all, not both")
+    if not (every or name.endswith("*")):
         say(as_json, *_stop(chosen_experiment(experiment, experiment_id, directory)))
         return
-    if chosen_name(experiment, experiment_id) is not None:
-        raise Failure("give an ID or --all, not both")
     directory = experiments_directory(directory)
-    stoppable = [folder for folder in ExperimentFolder.all(directory) if _may_be_stopped(folder)]
+    named = [
+        one for one in ExperimentFolder.all(directory) if one.experiment_id.startswith(name.removesuffix("*"))
+    ]
+    stoppable = [folder for folder in named if _may_be_stopped(folder)]
+    if name and not stoppable:
+        raise Failure(f"no experiment '{name}' is running in {directory}")
     stopped = []
     for folder in stoppable:
         state, line = _stop(folder)

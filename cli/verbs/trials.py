@@ -207,14 +207,6 @@ def _chosen(view: ExperimentView, columns: str) -> list[str]:
         raise Failure(f"--columns: {error}") from error
 
 
-def _marks(view: ExperimentView) -> dict[int, str]:
-    """Return the mark for each trial (or family) on the Pareto front; empty for a single objective."""
-    if len(view.objectives()) < 2:
-        return {}
-    front = view.front()
-    return {number: "knee" if number == front.knee else "yes" for number in front.trials}
-
-
 _Column = tuple[str, Callable[[TrialRow], str]]
 
 
@@ -234,7 +226,7 @@ class _Table:
         cells = _Cells(
             objectives=view.metric_names(),
             main=view.main_objective(),
-            marks=_marks(view),
+            marks=view.marks()["front"],
             limits=view.limits(),
             reported=view.metric_values(rows, shown),
             noted=Annotations(view.folder).all(),
@@ -297,9 +289,9 @@ class _Cells:
         for name in self.objectives:
             yield self._objective(name if len(self.objectives) > 1 else column.short_head, name)
         if self.marks:
-            yield "front", lambda row: self.marks.get(_compared(row), "")
+            yield self.of_field("front")
         if self.limits:
-            yield "limits", lambda row: "violated" if violation_text(row.values, self.limits) else ""
+            yield self.of_field("limits")
 
     def _objective(self, head: str, name: str) -> _Column:
         return head, lambda row: value_text(row, name)
@@ -332,6 +324,12 @@ class _Cells:
                 return heading, lambda row: metric_text(self.reported[row.sequence_id].get(name))
             case "final":
                 return field, lambda row: metric_text(flat(row.final, "final").get(field))
+            case "front":
+                return field, lambda row: self.marks.get(_compared(row), "")
+            case "limits":
+                return field, lambda row: "violated" if violation_text(row.values, self.limits) else ""
+            case "sequence_id":
+                return self.number
             case "parameters" if name:
                 heading = name if self.names.field(name) == field else field
                 return heading, lambda row: _parameter_text(row, name)

@@ -92,8 +92,8 @@ def _resume(folder: ExperimentFolder, *, as_json: bool) -> int:
 def _search_space(path: Path) -> Any:
     from ...config import read_source
 
-    if not path.is_file():
-        raise Failure(f"there is no file {path}")
+    if path.is_dir() or not path.exists():  # a pipe can be read
+        raise Failure(f"{path} is not a file" if path.exists() else f"there is no file {path}")
     return read_source(path).data
 
 

@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from ...protocol import Json, JsonObject, Parameters
+from ...protocol import Json, JsonObject, Parameters, refuse_while_loading
 from ...server import require_server
 from ...signals import DeferredSignals  # pyright: ignore[reportMissingImports]  (in pitchpipe/)
 from ...store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
@@ -156,10 +156,16 @@ class Experiment:
         """Start the experiment in the background; unless detached, it is stopped when the script ends."""
         if self.config is None:
             raise ExperimentError("an experiment needs a config to start; `resume` continues one")
+        refuse_while_loading("trial", "plug-in")
         more = {"debug": True} if debug else {}
-        with _as_file({**self.config.plain(), **more}) as path:
-            reply = _verb("create", path, "--experiment-id", self.id, "--json", hidden=path)
-        self._began(json.loads(reply), port, run_mode)
+        plain = {**self.config.plain(), **more}
+
+        def begin() -> None:
+            with _as_file(plain) as path:
+                reply = _verb("create", path, "--experiment-id", self.id, "--json", hidden=path)
+            self._began(json.loads(reply), port, run_mode)
+
+        self._run_to_end(begin, wait_completion=run_mode is RunMode.Foreground)
 
     def run(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
         """Start the experiment and wait; return whether it ended well, None without waiting."""
@@ -171,6 +177,7 @@ class Experiment:
         del debug
 
         def begin() -> None:
+            refuse_while_loading("trial", "plug-in")
             reply = _verb("resume", self._path(), "--detach", "--json")
             self._began(json.loads(reply), port, RunMode.Background)
 
@@ -331,8 +338,6 @@ class Experiment:
         print(f"experiment {self.id}; to see its pages: pitchpipe ui {self.id}", file=sys.stderr)
         if run_mode is not RunMode.Detach:
             atexit.register(self.stop)
-        if run_mode is RunMode.Foreground:
-            self._run_to_end(lambda: None, wait_completion=True)
 
     def _run_to_end(self, begin: Callable[[], None], *, wait_completion: bool) -> bool | None:
         """Begin and perhaps wait; a signal that would end the script stops the experiment first."""
@@ -344,9 +349,11 @@ class Experiment:
                 self.stop()
 
         with DeferredSignals(stop) as signals:
-            begin()
-            if asked.is_set():
-                self.stop()
+            try:
+                begin()
+            finally:
+                if asked.is_set():
+                    self.stop()
             ended_well = self._ended_well() if wait_completion else None
         if signals.is_interrupted:
             raise KeyboardInterrupt
@@ -416,9 +423,10 @@ def _verb(*words: object, hidden: Path | None = None) -> str:
     """Run a verb and return what it prints; raise `ExperimentError` with its message if it fails.
 
     What it says beside its output, a warning about the config for example, goes to stderr. The user has no file
-    `hidden`: what is said of it has no place.
+    `hidden`: what is said of it has no place. Signals of the terminal are for the script, which acts once it has ended.
     """
-    done = subprocess.run([*_COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
+    command = [*_COMMAND, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
     said = done.stderr
     if hidden is not None:
         said = re.sub(rf"{re.escape(str(hidden))}(:\d+)*:? ?| \(line \d+\)", "", said)

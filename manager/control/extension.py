@@ -101,6 +101,7 @@ def continue_experiment(
     folder.refuse_if_closed()
     if not folder.has_experiment:
         return None
+    folder.refuse_if_run()
     stored, wanted = experiment_config(folder), ExperimentConfig.from_canonical(config.canonical())
     free = {*LIMITS, "experiment_working_directory", *(("seed",) if wanted.seed is None else ())}
     lifted = {name for name in _UPWARDS if getattr(wanted, name) is None}

@@ -7,18 +7,20 @@ that each heading is a name for its column.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 
+from ...protocol import Objective
 from .database import Database
-from .field_sql import FIELDS, QueryError, check_quotes, is_field
+from .field_sql import FIELDS, JSON_HEADS, QueryError, check_quotes, is_field
 from .json_values import flat
 from .metrics import Metric, read_metric_names
 from .trial_columns import COLUMNS, TrialTable
-from .trial_query import Condition, TrialQuery, plain_field, spelled_field
+from .trial_query import MARKS, ORDERED, Condition, TrialQuery, plain_field, spelled_field
 from .trial_rows import read_trials
 
 ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
@@ -32,6 +34,7 @@ _HEADINGS: Mapping[str, str] = MappingProxyType(
         for head in (column.head, column.short)
         if head and (TrialTable.WHERE in column.tables or column.name in ("values", "last"))
     }
+    | {"#": "sequence_id"}
 )
 _NOUNS: Mapping[str, str] = MappingProxyType(
     {"value": "metric", "parameters": "parameter", "metrics": "metric", "final": "metric"}
@@ -46,6 +49,7 @@ class FieldNames:
     objectives: tuple[str, ...]
     parameters: frozenset[str]
     metrics: tuple[Metric, ...]
+    marks: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, db: Database) -> FieldNames:
@@ -57,6 +61,7 @@ class FieldNames:
             objectives=tuple(one.name for one in db.objectives()),
             parameters=frozenset(parameters | set(space if isinstance(space, Mapping) else ())),
             metrics=read_metric_names(db),
+            marks=marks_of(db.objectives()),
         )
 
     @property
@@ -81,7 +86,9 @@ class FieldNames:
             )
         if is_objective or is_parameter:
             return f"{'value' if is_objective else 'parameters'}.{name}"
-        return f"metrics.{name}" if any(one.name == name for one in self.metrics) else None
+        if any(one.name == name for one in self.metrics):
+            return f"metrics.{name}"
+        return name if name in self.marks else None
 
     def heading(self, metric: str) -> str:
         """Return the heading of a metric's column, which is its name in conditions and orders as well.
@@ -125,6 +132,15 @@ class FieldNames:
         return {one.name for one in self.metrics if one.is_final or head == "metrics"}
 
 
+def marks_of(objectives: Sequence[Objective]) -> tuple[str, ...]:
+    """Return the names of the columns that mark trials: those on the front, and those that violate a limit."""
+    has = (
+        sum(one.direction is not None for one in objectives) > 1,
+        any(one.is_limited for one in objectives),
+    )
+    return tuple(name for name, is_there in zip(MARKS, has, strict=True) if is_there)
+
+
 def field_of(name: str, names: FieldNames, db: Database) -> str:
     """Return the field that a name means; raise `QueryError` for one that means nothing, with the names that are near.
 
@@ -154,8 +170,21 @@ def with_fields(query: TrialQuery, read: Callable[[], FieldNames], db: Database)
     return replace(query, conditions=conditions, sort=sort)
 
 
-def _is_found(db: Database, field: str) -> bool:
-    found = TrialQuery(conditions=[Condition(field, "!=", None)], limit=0)
+def check_kind(condition: Condition, db: Database) -> None:
+    """Raise `QueryError` for a condition that compares a text by order with a parameter or metric of numbers."""
+    field, value = condition.field, condition.value
+    if (
+        condition.symbol not in ORDERED
+        or not isinstance(value, str)
+        or field.partition(".")[0] not in JSON_HEADS
+    ):
+        return
+    if _is_found(db, field, "<=", math.inf) and not _is_found(db, field, ">=", ""):
+        raise QueryError(f"'{value}' is a text, and {field} has numbers: write a number without quotes")
+
+
+def _is_found(db: Database, field: str, symbol: str = "!=", value: float | str | None = None) -> bool:
+    found = TrialQuery(conditions=[Condition(field, symbol, value)], limit=0)
     return read_trials(db, found).total > 0
 
 

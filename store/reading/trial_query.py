@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -23,7 +26,7 @@ from .field_sql import (
     last_expression,
     limits_exceeded,
 )
-from .trial_columns import TrialTable, columns_in
+from .trial_columns import TrialTable, ValueKind, columns_in
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
@@ -33,11 +36,17 @@ _NAMES = re.compile(rf"(?:{_SUBSCRIPT.pattern}|[^,])+", re.DOTALL)
 _FIELD = rf"""[^<>=!~\[\]"']+(?:{_SUBSCRIPT.pattern})+\s*|(?:(?!\[\s*["'])[^<>=!~])+"""
 _CONDITION = re.compile(rf"(?P<field>{_FIELD})(?P<symbol><=|>=|!=|==|=|<|>|~)(?P<value>.+)", re.DOTALL)
 # An `or`, a comma or a second comparison that would otherwise become a part of the value.
-_SECOND = re.compile(r"\s(or|and)\s.*[<>=~]|[,;]|&&|\|\|", re.IGNORECASE)
+_SECOND = re.compile(r"(?:\s(?:or|and)\s|[&|]).*[<>=~]|[,;]|&&|\|\|", re.IGNORECASE)
 # Numbers that JSON does not know, but people do.
 _DECIMAL = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
+# As tables print them: 2 min 05 s.
+_DURATION = re.compile(r"(?:\d+\.?\d*\s*(?:s|min|m|h|d)(?:\s+|$))+")
+_PART = re.compile(r"(\d+\.?\d*)\s*([smhd])")
+_SECONDS: Mapping[str, int] = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86400})
 # As Python and constraints write them; in quotes they are text.
 _PYTHON_WORDS: Mapping[str, str] = MappingProxyType({"None": "null", "True": "true", "False": "false"})
+MARKS = ("front", "limits")
+"""The columns beside the results of several objectives, or of limits."""
 _ROUNDING = 1e-12  # relative: 0.1 + 0.05 is not 0.15
 _AND = re.compile(rf"(?<!\w){_QUOTED}|(?P<and>\s+and\s+)", re.DOTALL | re.IGNORECASE)
 _NOT = re.compile(r"not\b\s*(?=\w)", re.IGNORECASE)
@@ -46,7 +55,7 @@ _OPPOSITE: Mapping[str, str] = MappingProxyType(
 )
 _TURNED: Mapping[str, str] = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="})
 _TEXTS = tuple(column.name for column in columns_in(TrialTable.WHERE) if column.kind in ("text", "status"))
-_ORDERED = ("<", "<=", ">", ">=")
+ORDERED = ("<", "<=", ">", ">=")
 _WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"status": tuple(TrialStatus), "kind": tuple(FailureKind)}
 )
@@ -59,6 +68,7 @@ class Condition:
     field: str
     symbol: str
     value: Any
+    is_bare: bool = dataclasses.field(default=False, repr=False, compare=False)  # text without quotes
 
     @classmethod
     def parse(cls, text: str) -> Condition:
@@ -77,6 +87,8 @@ class Condition:
                 f"'{text}' is not a condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
             )
         symbol, value = found["symbol"].replace("==", "="), found["value"].strip()
+        if found["field"].lstrip().startswith("("):
+            raise QueryError("conditions have no parentheses: write them one after the other, joined by and")
         _check_order(found["field"].strip(), symbol, value)
         name = plain_field(found["field"])
         if len(value) > 1 and value[0] == value[-1] == "'":
@@ -90,11 +102,7 @@ class Condition:
                 f"write {_PYTHON_WORDS[value]} for {value}, or '{value}' in quotes for that text"
             )
         read = value if symbol == "~" else _value(value)
-        if symbol in _ORDERED and read == value:
-            raise QueryError(
-                f"'{value}' is not a number, so it cannot be compared by {symbol}; text goes into quotes"
-            )
-        return cls(name, symbol, read)
+        return cls(name, symbol, read, is_bare=read == value)
 
     @classmethod
     def parse_all(cls, text: str) -> list[Condition]:
@@ -113,9 +121,10 @@ class TrialQuery:
     """Which trials, in which order, which page of them; by default the first 100 trials.
 
     `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all. `sort` is
-    a field, or `best`: the trials that keep the limits first, among them those in `front`, by the first objective; then
-    the others, the closest to the limits first. In these orders, and by an objective, trials without a result follow by
-    their last intermediate one. Conditions on tags and notes look into `noted`, by the number of the trial.
+    a field, one of `MARKS`, or `best`: the trials that keep the limits first, among them those in `front`, by the first
+    objective; then the others, the closest to the limits first. In these orders, and by an objective, trials without a
+    result follow by their last intermediate one. Conditions on tags and notes look into `noted`, by the number of the
+    trial, those on what marks trials beside their results into `marks`.
     """
 
     statuses: Sequence[str] = ()
@@ -128,6 +137,7 @@ class TrialQuery:
     limit: int | None = 100
     noted: Mapping[int | None, Annotation] = field(default_factory=dict)
     front: Sequence[int] = ()
+    marks: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     @property
     def asks_notes(self) -> bool:
@@ -149,9 +159,12 @@ class TrialQuery:
             if chosen:
                 clauses.append(f"{column} IN ({', '.join('?' * len(chosen))})")
                 values += chosen
-        for condition in map(_upper, self.conditions):
+        for condition in map(_in_seconds, map(_upper, self.conditions)):
             is_noted = condition.field in NOTED
-            clause, bound = _about_notes(condition, self.noted) if is_noted else _comparison(condition, main)
+            expression = self._expression(condition.field, main) if not is_noted else ("", [])
+            clause, bound = (
+                _about_notes(condition, self.noted) if is_noted else _comparison(condition, *expression)
+            )
             clauses.append(clause)
             values += bound
         if self.search:
@@ -175,12 +188,19 @@ class TrialQuery:
             order = f"{value} IS NULL, {excess}, {is_behind}, {value} {direction}"
             bound = [*values, *bound, json.dumps(list(self.front)), *values]
             return _then_by_last(order, bound, f"value.{goal.name}", main, direction)
-        expression, values = field_expression(self.sort, main)
+        expression, values = self._expression(self.sort, main)
         direction = "DESC" if self.descending else "ASC"
         order = f"{expression} {direction} NULLS LAST"
         if self.sort.partition(".")[0] == "value":
             return _then_by_last(order, values, self.sort, main, direction)
         return f"{order}, t.sequence_id", values
+
+    def _expression(self, field: str, main: str) -> Clause:
+        if field not in MARKS:
+            return field_expression(field, main)
+        compared = "coalesce(family_of(t.record), t.sequence_id)"
+        marks = json.dumps(self.marks.get(field, {}))
+        return f"(SELECT value FROM json_each(?) WHERE CAST(key AS INTEGER) = {compared})", [marks]
 
     def page(self) -> Clause:
         """Return the LIMIT clause, with its values."""
@@ -204,6 +224,44 @@ def _upper(condition: Condition) -> Condition:
     if word not in words:
         raise QueryError(f"'{condition.value}' is not a {condition.field}: write one of {', '.join(words)}")
     return replace(condition, value=word)
+
+
+def _in_seconds(condition: Condition) -> Condition:
+    """Return a condition with the number that its text means, on a column of durations or of times.
+
+    Raise `QueryError` for text that is compared by order with a column of numbers.
+    """
+    value, kind = condition.value, _KINDS.get(condition.field.partition(".")[0], "json")
+    if not isinstance(value, str) or condition.symbol == "~" or kind in ("text", "status"):
+        return condition
+    if kind == "duration" and _DURATION.fullmatch(value):
+        return replace(
+            condition, value=sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
+        )
+    if kind == "moment":
+        with suppress(ValueError):
+            return replace(condition, value=datetime.fromisoformat(value).timestamp())
+    if condition.symbol in ORDERED and (kind != "json" or condition.is_bare):
+        what, hint = _EXAMPLES.get(kind, ("number", ""))
+        why = f"'{value}' is not a {what}, so it cannot be compared by {condition.symbol}"
+        raise QueryError(f"{why}; {hint}" if hint else why)
+    return condition
+
+
+_KINDS: Mapping[str, ValueKind] = MappingProxyType(
+    {
+        **{column.name: column.kind for column in columns_in(TrialTable.WHERE)},
+        "value": "number",
+        "last": "number",
+    }
+)
+_EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "duration": ("duration", "write 90s, 5 min or 1.5h"),
+        "moment": ("time", "write 2026-01-31 or 2026-01-31 14:30"),
+        "json": ("number", "text goes into quotes"),
+    }
+)
 
 
 def plain_field(text: str) -> str:
@@ -264,8 +322,7 @@ def _check_order(field: str, symbol: str, value: str) -> None:
     raise QueryError(f"write the field first: {value} {_TURNED.get(symbol, symbol)} {field}")
 
 
-def _comparison(condition: Condition, main: str) -> Clause:
-    expression, values = field_expression(condition.field, main)
+def _comparison(condition: Condition, expression: str, values: list[Any]) -> Clause:
     symbol, value = condition.symbol, _bound(condition.value)
     if symbol not in _SYMBOLS:
         raise QueryError(f"'{symbol}' is not a comparison: use one of {' '.join(_SYMBOLS)}")
@@ -273,7 +330,7 @@ def _comparison(condition: Condition, main: str) -> Clause:
         return f"instr(lower({expression}), lower(?)) > 0", [*values, str(value)]
     if value != value:
         raise QueryError(f"nothing equals NaN: write {condition.field} {symbol} null")
-    if symbol in _ORDERED:
+    if symbol in ORDERED:
         kinds = _kinds_to_order(condition)  # SQLite has an order between numbers and texts, too
         order, bound = _rounded(f"{expression} {symbol} ?", [*values, value], expression, condition, values)
         return f"(typeof({expression}) IN ({kinds}) AND ({order}))", [*values, *bound]

@@ -39,7 +39,7 @@ from .failure_groups import FailureGroup, FailureRegion, read_failure_regions, r
 from .families import read_families, read_family, read_family_outline
 from .family_page import read_family_page
 from .feed import EventPage, Feed
-from .field_names import FieldNames, field_of, with_fields
+from .field_names import FieldNames, check_kind, field_of, with_fields
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .metrics import read_all_metric_names, read_family_metrics, read_metrics
 from .overview import read_everything, read_experiment, read_summary
@@ -56,7 +56,7 @@ from .read_model import (
     TrialRow,
 )
 from .schedules import has_schedules, read_schedules
-from .trial_query import TrialQuery
+from .trial_query import MARKS, TrialQuery
 from .trial_rows import (
     TrialPage,
     read_details,
@@ -188,6 +188,12 @@ class ExperimentView:
         """Return the Pareto front."""
         return read_front(self.database)
 
+    def marks(self) -> dict[str, dict[int, str]]:
+        """Return the marks of trials (or families) on the front, and of those that violate a limit, by column."""
+        front, are_several = self.front(), len(self.objectives()) > 1
+        on_front = {one: "knee" if one == front.knee else "yes" for one in front.trials if are_several}
+        return {"front": on_front, "limits": dict.fromkeys(front.infeasible, "violated")}
+
     def history(self) -> list[HistoryEntry]:
         """Return every result in order of time, with the best so far."""
         with computed(self.database.path):
@@ -226,10 +232,13 @@ class ExperimentView:
             query = replace(query, noted=Annotations(self.folder).all())
         if query.sort == "best":
             query = replace(query, front=read_front_trials(self.database))
+        if {query.sort, *(condition.field for condition in query.conditions)} & {*MARKS}:
+            query = replace(query, marks=self.marks())
         page = read_trials(self.database, query)
         if not page.total or query.may_find_all:
             for condition in query.conditions:
                 self.names().check(condition.field, self.database)
+                check_kind(condition, self.database)
         return page
 
     def check_query(self, query: TrialQuery) -> None:

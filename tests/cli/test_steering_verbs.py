@@ -1,6 +1,7 @@
 """`pitchpipe update`, `import` and `trial add`: a running experiment is changed from another process."""
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -74,8 +75,12 @@ def test_bad_changes_change_nothing_and_an_update_holds_for_the_trials_that_come
     assert call("trial", "add", "held", "--parameters", '{"x": 7}').code == 2
     assert held.rows("SELECT count(*) FROM trials") == [(1,)]
 
-    (tmp_path / "wider.yml").write_text("x: {_type: uniform, _value: [7, 8]}\n")
-    called = call("update", "held", "--search-space", tmp_path / "wider.yml")
+    assert call("update", "held", "--search-space", tmp_path).code == 2
+    ours, its = os.pipe()  # as the shell gives for <(command)
+    with open(its, "w") as file:
+        file.write("x: {_type: uniform, _value: [7, 8]}\n")
+    called = call("update", "held", "--search-space", f"/dev/fd/{ours}")
+    os.close(ours)
     assert (called.code, called.out.endswith(", in the new search space\n")) == (0, True)
     called = call("update", "held", "--max-trial-number", 5, "--trial-concurrency", 2)
     assert (called.code, called.out) == (0, "experiment held: 2 at a time, at most 5 trials\n")

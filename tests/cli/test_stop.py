@@ -45,3 +45,15 @@ def test_experiment_whose_trials_are_unreachable_is_stopped(
     called = call("stop", "e1")
     assert called.code == 0
     assert "experiment e1 is STOPPED" in called.out
+
+
+def test_star_means_all_that_run_and_begin_so(
+    stored: Storing, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("abc1", "abc2", "xyz"):
+        stored(status="RUNNING", more=ABANDONED).write(name, [])
+    fail_with(ExecutorError("the cluster is gone"), monkeypatch)
+    called = call("stop", "abc*")
+    assert (called.code, [word in called.out for word in ("abc1", "abc2", "xyz")]) == (0, [True, True, False])
+    assert call("stop", "abc*").code == 2
+    assert call("stop", "abc*", "--all").code == 2

@@ -166,3 +166,31 @@ def test_trial_that_violates_a_limit_is_marked(front: None, call: Call) -> None:
     lines = [line.split() for line in call("trials", "front").out.splitlines()]
     assert lines[0][6:8] == ["front", "limits"]
     assert ["violated" in line for line in lines[1:]] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("where", ["front != null", "limits = violated", "# >= 0"])
+def test_headings_of_the_table_are_names(front: None, call: Call, where: str) -> None:
+    shown = call("trials", "front", "--where", where, "--columns", "front,limits,#").out
+    lines = [line.split() for line in shown.splitlines()]
+    assert lines[0] == ["#", "front", "limits", "#"]
+    marked = {"front": {"yes", "knee"}, "limits": {"violated"}}.get(where.partition(" ")[0])
+    assert marked is None or all(marked & {*line} for line in lines[1:])
+    whole = call("trials", "front", "--columns", "front,limits").out.splitlines()[1:]
+    wanted = [line for line in whole if marked is None or marked & {*line.split()}]
+    assert len(lines) - 1 == len(wanted) > 0
+
+
+def test_trials_are_sorted_by_their_marks(front: None, call: Call) -> None:
+    for mark in ("front", "limits"):
+        lines = call("trials", "front", "--columns", mark, "--sort", mark).out.splitlines()[1:]
+        texts = [line.split()[1:] for line in lines]
+        assert texts == sorted(texts, key=lambda text: (not text, text))
+
+
+def test_mark_that_the_table_does_not_have_is_refused(reporting: None, call: Call) -> None:
+    for word in ("front", "limits"):
+        assert call("trials", "e", "--columns", word).code == 2
+
+
+def test_text_compared_with_a_parameter_of_numbers_is_refused(reporting: None, call: Call) -> None:
+    assert call("trials", "e", "--where", 'lr < "2)"').code == 2

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 
+from pitchpipe.protocol import StartedWhileLoadingError
 from pitchpipe.runner.verdicts import LEFT_RUNNING
+from pitchpipe.store import ExperimentFolder
 
 from .running import Lab
 
@@ -75,3 +78,63 @@ def test_sum_of_tenths_keeps_a_limit(lab: Lab) -> None:
     done = lab.run_json(lab.write(script, objectives=objectives, max_trial_number=1))
     assert done["best"]["sequence_id"] == 0
     assert "closest" not in done
+
+
+UNGUARDED = """
+import pitchpipe
+from pitchpipe.tuners import Tuner as Base
+def objective(parameters):
+    return parameters["x"] ** 2
+class Tuner(Base):
+    def update_search_space(self, space): pass
+    def generate_parameters(self, number): return {"x": 0.5}
+result = pitchpipe.Experiment(
+    objective, {"x": pitchpipe.uniform(0, 1)}, platform="local", max_trial_number=2, experiment_id="exp", **OPTIONS
+).run(progress=False)
+"""
+NESTED = """
+def objective(parameters):
+    import pitchpipe
+    inner = pitchpipe.Experiment(
+        lambda inside: inside["y"], {"y": pitchpipe.choice([1, 2])}, platform="local", tuner="GridSearch",
+        direction="maximize"
+    ).run(progress=False)
+    return inner.best.value
+"""
+
+
+def _python(lab: Lab, text: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PITCHPIPE_DIR": str(lab.directory)}
+    command = [sys.executable, "-c", text]
+    return subprocess.run(
+        command, cwd=lab.folder, check=False, capture_output=True, text=True, env=environment
+    )
+
+
+def test_module_that_starts_an_experiment_when_a_trial_imports_it(lab: Lab) -> None:
+    (lab.folder / "tune.py").write_text(UNGUARDED.replace("**OPTIONS", "tuner='Random'"))
+    done = _python(lab, "import tune; print([trial['status'] for trial in tune.result.trials])")
+    assert done.stdout.splitlines()[-1] == str(["FAILED"] * 2)
+    assert len(list(ExperimentFolder.all(lab.directory))) == 1
+    assert all(
+        StartedWhileLoadingError.__name__ in error for (error,) in lab.query("SELECT error FROM trials")
+    )
+
+
+def test_module_that_starts_an_experiment_when_its_dispatcher_imports_it(lab: Lab) -> None:
+    options = "tuner={'class_name': 'tune.Tuner', 'code_directory': '.'}"
+    (lab.folder / "tune.py").write_text(UNGUARDED.replace("**OPTIONS", options))
+    done = _python(lab, "import tune")
+    assert StartedWhileLoadingError.__name__ in done.stderr
+    assert not list(ExperimentFolder.all(lab.directory))
+
+
+def test_trial_that_runs_an_experiment_in_its_function(lab: Lab) -> None:
+    (lab.folder / "tune.py").write_text(NESTED)
+    start = (
+        "tune.objective, {'x': pitchpipe.uniform(0, 1)}, platform='local', tuner='Random', max_trial_number=1"
+    )
+    done = _python(
+        lab, f"import pitchpipe, tune; print(pitchpipe.Experiment({start}).run(progress=False).best.value)"
+    )
+    assert done.stdout.splitlines()[-1] == "2.0", done.stderr

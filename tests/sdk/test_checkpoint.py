@@ -1,9 +1,11 @@
 """One checkpoint: what can be saved, that it is restored unchanged, and that it is complete or absent."""
 
 import os
+import socket
 import tempfile
 import threading
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -215,3 +217,93 @@ def test_several_writers_never_get_one_name(tmp_path: Path) -> None:
         thread.join()
     assert len(set(names)) == len(names) == 100
     assert sorted(os.listdir(tmp_path)) == sorted(names)
+
+
+def test_own_folder_of_a_trial_is_saved_without_its_checkpoints(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_text("w")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "1").touch()
+    saved(tmp_path / "checkpoints", str(tmp_path))
+    checkpoint = Path(saved(tmp_path / "checkpoints", str(tmp_path)))
+    assert sorted(str(path.relative_to(checkpoint)) for path in checkpoint.rglob("*")) == [
+        "logs",
+        "logs/1",
+        "weights",
+    ]
+
+
+def test_links_are_saved_with_what_they_lead_to(tmp_path: Path) -> None:
+    source = tmp_path / "state"
+    source.mkdir()
+    (source / "epoch-3").mkdir()
+    (source / "epoch-3" / "weights").write_text("w")
+    (source / "latest").symlink_to("epoch-3")
+    checkpoint = Path(saved(tmp_path / "trial" / "checkpoints", str(source)))
+    assert (checkpoint / "latest" / "weights").read_text() == "w"
+    assert not (checkpoint / "latest").is_symlink()
+
+
+def _link_to_itself(folder: Path) -> None:
+    (folder / "loop").symlink_to("loop")
+
+
+def _link_to_nothing(folder: Path) -> None:
+    (folder / "gone").symlink_to("nothing")
+
+
+def _link_to_its_folder(folder: Path) -> None:
+    (folder / "here").symlink_to(".")
+
+
+def _link_to_a_folder_above(folder: Path) -> None:
+    (folder / "up").symlink_to("../..")
+
+
+def _links_to_each_other(folder: Path) -> None:
+    (folder / "aside").symlink_to("../aside")
+    (folder.parent / "aside").mkdir()
+    (folder.parent / "aside" / "back").symlink_to(folder)
+
+
+def _fifo(folder: Path) -> None:
+    os.mkfifo(folder / "fifo")
+
+
+def _socket(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(folder / "socket"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        _link_to_itself,
+        _link_to_nothing,
+        _link_to_its_folder,
+        _link_to_a_folder_above,
+        _links_to_each_other,
+        _fifo,
+        _socket,
+    ],
+)
+@pytest.mark.parametrize("within", [".", "inner"])
+def test_folder_that_cannot_be_copied_is_refused_and_leaves_nothing(
+    make: Callable[[Path], None], within: str
+) -> None:
+    with tempfile.TemporaryDirectory() as short:  # the path of a socket is short
+        source, checkpoints = Path(short, "state"), Path(short, "trial", "checkpoints")
+        (source / within).mkdir(parents=True)
+        (source / "weights").touch()
+        make(source / within)
+        with pytest.raises(ValueError, match="a checkpoint cannot hold"):
+            saved(checkpoints, str(source))
+        assert os.listdir(checkpoints) == []
+
+
+@pytest.mark.parametrize("above", ["trial/..", "trial/checkpoints"])
+def test_folder_that_holds_the_checkpoints_is_refused(above: str, tmp_path: Path) -> None:
+    checkpoints = tmp_path / "trial" / "checkpoints"
+    checkpoints.mkdir(parents=True)
+    with pytest.raises(ValueError, match="holds the checkpoints of this trial"):
+        saved(checkpoints, str(tmp_path / above))
+    assert os.listdir(checkpoints) == []

@@ -16,8 +16,11 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store import FolderError, default_directory
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.manager.control import continue_experiment
+from pitchpipe.store import FolderError, FolderExistsError, Store, StoreError, default_directory
 from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.manager_process import is_lock_held
 
 from ..homeless import leave_home
 from ..somebody import as_somebody
@@ -251,3 +254,42 @@ def test_default_directory_that_cannot_be_used_harms_no_experiment(
     made = ExperimentFolder.create(tmp_path / "runs", "exp")
     made.database.touch()
     assert ExperimentFolder.find(tmp_path / "runs", "exp").path == made.path
+
+
+def test_folder_that_another_process_makes_is_run_by_it(tmp_path: Path) -> None:
+    space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    config = ExperimentConfig.from_dict(
+        {"search_space": space, "trial_command": "true", "training_service": {"platform": "local"}}
+    )
+    winner = ExperimentFolder.create(tmp_path, "nightly")
+    winner.database.touch()  # as it is before its first commit
+    for look in (
+        lambda: ExperimentFolder.create(tmp_path, "nightly"),
+        lambda: continue_experiment(config, "nightly", directory=tmp_path),
+    ):
+        with pytest.raises(FolderError, match="is run by process") as refused:
+            look()
+        assert not isinstance(refused.value, FolderExistsError)
+    with pytest.raises(StoreError) as unread:
+        Store.view(winner.database)
+    assert "delete" not in str(unread.value)
+    winner.disown()
+    with pytest.raises(FolderExistsError):
+        ExperimentFolder.create(tmp_path, "nightly")
+    with pytest.raises(StoreError, match="pitchpipe delete"):
+        Store.view(winner.database)
+    assert [path.name for path in tmp_path.iterdir()] == ["nightly"]
+
+
+def test_folder_has_its_lock_when_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[object]()
+    rename = Path.rename
+
+    def look(path: Path, target: Path) -> Path:
+        seen.append((target.exists(), is_lock_held(path)))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", look)
+    folder = ExperimentFolder.create(tmp_path, "nightly")
+    assert seen == [(False, True)]
+    assert folder.manager() is not None

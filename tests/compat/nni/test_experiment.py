@@ -300,6 +300,47 @@ def test_signal_that_ends_the_script_ends_its_experiment(project: Path, number: 
     assert Experiment(id=folder.experiment_id).get_status() == "STOPPED"
 
 
+SLOW_TUNER = """
+import os
+from pitchpipe.tuners import RandomTuner
+os.write(os.open("checking", os.O_WRONLY), b".")
+os.read(os.open("go", os.O_RDONLY), 1)
+class Own(RandomTuner): pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("begin", ["run", "start"])
+def test_signal_of_the_terminal_ends_an_experiment_that_starts(
+    project: Path, number: signal.Signals, begin: str
+) -> None:
+    (project / "train.py").write_text("import signal; signal.pause()\n")
+    (project / "own.py").write_text(SLOW_TUNER)
+    own = "from nni.experiment import CustomAlgorithmConfig\nexperiment.config.tuner = CustomAlgorithmConfig()\n"
+    tuner = "experiment.config.tuner.class_name, experiment.config.tuner.code_directory = 'own.Own', '.'\n"
+    (project / "launch.py").write_text(f"{HEAD}{own}{tuner}experiment.{begin}(8080)\n")
+    for name in ("checking", "go"):
+        os.mkfifo(project / name)
+    checking, go = (os.open(project / name, os.O_RDWR) for name in ("checking", "go"))
+    command = [sys.executable, "-m", "pitchpipe.nni", "launch.py"]
+    with subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, start_new_session=True) as script:
+        try:
+            os.read(checking, 1)
+            os.killpg(script.pid, number)
+            os.write(go, b"...")
+            _, said = script.communicate()
+        finally:
+            script.kill()
+            os.close(checking)
+            os.close(go)
+    assert script.returncode == -number, said
+    (folder,) = ExperimentFolder.all(project / "experiments")
+    assert folder.manager() is None
+    assert Experiment(id=folder.experiment_id).get_status() == "STOPPED"
+
+
 @pytest.mark.parametrize("is_started", [False, True])
 def test_signal_stops_the_experiment_as_soon_as_there_is_one(
     project: Path, monkeypatch: pytest.MonkeyPatch, *, is_started: bool

@@ -7,6 +7,7 @@ import math
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -322,3 +323,49 @@ def test_words_of_python_are_named(word: str, written: str) -> None:
 def test_other_words_for_and_are_refused(text: str) -> None:
     with pytest.raises(QueryError, match="only and joins conditions"):
         Condition.parse_all(text)
+
+
+@pytest.mark.parametrize(
+    ("condition", "value"),
+    [
+        ("duration < 5s", 5.0),
+        ("duration < '5s'", 5.0),
+        ("duration >= 2 min 05 s", 125.0),
+        ("duration != 1.5h", 5400.0),
+        ("duration < 2 d 7 h", 198000.0),
+        ("start_time > 2026-01-01", datetime(2026, 1, 1).timestamp()),
+        ('end_time <= "2026-01-01 14:30:00"', datetime(2026, 1, 1, 14, 30).timestamp()),
+        ("created < 2026-01-01T00:00:00Z", 1767225600.0),
+    ],
+)
+def test_durations_and_times_are_written_as_tables_show_them(condition: str, value: float) -> None:
+    _, values = TrialQuery(conditions=[Condition.parse(condition)]).where()
+    assert value in values
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "duration < soon",
+        "duration < '5 parsecs'",
+        "start_time > yesterday",
+        "start_time > '5s'",
+        "value < '0.5'",
+        "last < 'x'",
+        "attempt < '2'",
+        "parameters.lr < 5s",
+    ],
+)
+def test_text_is_not_compared_with_numbers(condition: str) -> None:
+    with pytest.raises(QueryError):
+        TrialQuery(conditions=[Condition.parse(condition)]).where()
+
+
+@pytest.mark.parametrize("text", ["(lr < 0.1)", "lr<0.99 & lr>0", "lr < 1 | lr > 2"])
+def test_parentheses_and_signs_between_conditions_are_refused(text: str) -> None:
+    with pytest.raises(QueryError):
+        Condition.parse_all(text)
+
+
+def test_text_may_have_the_signs_of_other_languages() -> None:
+    assert Condition.parse("parameters.name = R&D").value == "R&D"

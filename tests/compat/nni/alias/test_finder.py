@@ -185,7 +185,9 @@ def test_python_without_pitchpipe_is_named() -> None:
     result = python("-P", "-S", "-c", "import nni", path=(PATH,))
     assert result.returncode == 1
     why = f"ModuleNotFoundError: import nni: neither nni nor pitchpipe is installed for {sys.executable}"
-    assert result.stderr.strip().endswith(f"{why}: {shlex.quote(sys.executable)} -m pip install pitchpipe")
+    assert result.stderr.strip().endswith(
+        f"{why}; in a checkout of Pitchpipe: {shlex.quote(sys.executable)} -m pip install ."
+    )
 
 
 def test_real_nni_in_a_trial_says_how_to_remove_it(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ if _spec is None:
             older = "which is older than Python 3.11"
             message += f", {older}: let trial_command start a newer one, with pitchpipe installed"
         else:
-            message += f": {shlex.quote(sys.executable)} -m pip install pitchpipe"
+            message += f"; in a checkout of Pitchpipe: {shlex.quote(sys.executable)} -m pip install ."
         raise ModuleNotFoundError(message, name=error.name) from error
     _spec = activate()
 
