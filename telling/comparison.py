@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,16 +19,17 @@ _OWN_NAMES = ("searchSpace", "defaults", "priors", "trialEnvironment", "trialRes
 
 @dataclass(frozen=True, slots=True)
 class ComparedExperiment:
-    """An experiment of a comparison; its history has an entry for each finished trial, or family of repeats."""
+    """An experiment of a comparison: its results, or means of families of repeats, and when all trials ended."""
 
     summary: Summary
     config: Config
     history: Sequence[HistoryEntry]
+    ends: Sequence[float]
 
     @classmethod
     def of(cls, view: ExperimentView) -> ComparedExperiment:
         """Read an experiment; raise `StoreError` if it cannot be read."""
-        return cls(view.summary(), view.config(), view.history())
+        return cls(view.summary(), view.config(), view.history(), [end.time for end in view.ends()])
 
     @property
     def goal(self) -> Goal:
@@ -36,8 +38,10 @@ class ComparedExperiment:
 
     @property
     def curve(self) -> list[float | None]:
-        """The best value after each finished trial."""
-        return [entry.best for entry in self.history]
+        """The best value after each trial that ended, however it did."""
+        times = [entry.time or 0.0 for entry in self.history]
+        counts = [bisect_right(times, end) for end in self.ends]
+        return [self.history[count - 1].best if count else None for count in counts]
 
     @property
     def best(self) -> float | None:
@@ -91,7 +95,7 @@ def comparison_facts(experiments: Sequence[ComparedExperiment]) -> dict[str, lis
 
 
 def milestones(experiments: Sequence[ComparedExperiment]) -> dict[int, list[float | None]]:
-    """Return the best values after 1, 2, 5, 10 ... successful trials; None for an experiment that has fewer."""
+    """Return the best values after 1, 2, 5, 10 ... finished trials; None for an experiment that has fewer."""
     curves = [one.curve for one in experiments]
     longest = max(map(len, curves))
     counts = [step * 10**power for power in range(len(str(longest))) for step in _STEPS]

@@ -282,16 +282,16 @@ def points(look: Look, x: Any, y: Any, hover: HoverFields) -> go.Scatter | go.Sc
         y=y,
         mode="markers",
         name=look.name,
-        marker={"color": look.color, "symbol": look.symbol, **crowded(len(x))},
+        marker={"color": look.color, "symbol": look.symbol, **crowded(len(x), look)},
         **hover,
     )
 
 
-def crowded(count: int) -> dict[str, float]:
+def crowded(count: int, look: Look) -> dict[str, float]:
     """Return size and opacity for this many points: thousands are small and translucent."""
     if count < _CROWD:
-        return {"size": 7, "opacity": 0.9}
-    return {"size": 4, "opacity": 0.6}
+        return {"size": look.size(7), "opacity": 0.9}
+    return {"size": look.size(4), "opacity": 0.6}
 
 
 def panels(

@@ -23,6 +23,8 @@ _MOST_SPANS = 5_000
 _FINEST = 2_000  # stretches of a row: a smaller gap between two of them is invisible
 _MOST_CORNERS = 2_000
 
+_NOT_ENDED = ("", "WAITING", "RUNNING", "PAUSED")  # a family without a mean has no status
+
 Places = NDArray[np.int64]
 
 
@@ -74,6 +76,10 @@ class Outline:
     def results(self, metric: str) -> Numbers:
         """Return all results of a metric in the order of the trials, shape (k,)."""
         return self.values[metric][self.finished(metric)]
+
+    def ended(self) -> Places:
+        """Return how many trials have ended up to each in the order of their numbers, shape (n,)."""
+        return np.cumsum(~np.isin(self.statuses, _NOT_ENDED), dtype=np.int64)
 
     def best_line(self, objective: Objective, limits: Iterable[Objective]) -> tuple[Places, Numbers]:
         """Return the numbers of the trials that keep the limits, and the best result up to each, shapes (k,)."""

@@ -119,7 +119,7 @@ def _slices(dimension: Dimension, shown: Shown, hover: Hover) -> Iterator[go.Sca
         trace = points(look, places[has_it], shown.values[has_it], hover.at(has_it))
         marker = {"color": shown.numbers[has_it], "coloraxis": "coloraxis", "symbol": look.symbol}
         yield trace.update(
-            marker={**marker, **crowded(len(shown.trials))}, legendgroup=look.name, showlegend=False
+            marker={**marker, **crowded(len(shown.trials), look)}, legendgroup=look.name, showlegend=False
         )
 
 

@@ -177,19 +177,22 @@ def plot_edf(
         any((each.name, each.direction) == (first.name, first.direction) for each in table.objectives)
         for table in given
     ]
-    results = [(name, table.outcomes.results(first.name)) for name, table in compress(named, is_alike)]
-    results = [(name, values) for name, values in results if values.size]
+    outcomes = [(name, table.outcomes) for name, table in compress(named, is_alike)]
+    results = [(name, one, one.results(first.name)) for name, one in outcomes]
+    results = [(name, one, values) for name, one, values in results if values.size]
     if not results:
         return nothing(theme, _EDF, "No trial has a finite result yet.")
-    every = np.concatenate([values for _, values in results])
+    every = np.concatenate([values for _, _, values in results])
     worst = every.max() if first.direction == "minimize" else every.min()
     figure = panels(theme, _EDF, 2, 1)
-    for number, (name, values) in enumerate(results):
-        _add_experiment(figure, number, name, values, worst, first.direction)
+    for number, (name, one, values) in enumerate(results):
+        ended = one.ended()
+        counts = np.union1d(ended[one.finished(first.name)], ended[-1:])
+        _add_experiment(figure, number, name, values, counts, worst, first.direction)
     axis = ranged(value_axis(first, every), every, 0.02, 0.02)
     share = {"title": {"text": "share of the trials"}, "tickformat": ".0%", "range": [0, 1.02]}
     best = {**axis, "title": {"text": "best so far"}}
-    most = max(values.size for _, values in results)
+    most = max(int(one.ended()[-1]) for _, one, _ in results)
     count = {"title": {"text": "finished trials"}, "tickformat": ",d", "range": [0, 1.02 * most]}
     figure.update_layout(xaxis=axis, yaxis=share, xaxis2=count, yaxis2=best, height=640)
     if others := [name for (name, _), alike in zip(named, is_alike, strict=True) if not alike]:
@@ -198,17 +201,26 @@ def plot_edf(
 
 
 def _add_experiment(
-    figure: go.Figure, number: int, name: str, values: Numbers, worst: float, direction: str | None
+    figure: go.Figure,
+    number: int,
+    name: str,
+    values: Numbers,
+    counts: NDArray[np.int64],
+    worst: float,
+    direction: str | None,
 ) -> None:
-    """Draw an experiment: the share of its trials above, the best so far below."""
+    """Draw an experiment: the share of its trials above, the best so far below.
+
+    `counts` are how many trials had ended at each of the values, and how many have in all.
+    """
     color, dash = SERIES[number % len(SERIES)]
     ordered = np.sort(values) if direction == "minimize" else np.sort(values)[::-1]
-    counts = np.arange(1, values.size + 1)
     results = np.concatenate([ordered[:1], ordered, [worst]])
-    shares = np.concatenate([[0.0], counts / values.size, [1.0]])
+    shares = np.concatenate([[0.0], np.arange(1, values.size + 1) / values.size, [1.0]])
+    best = best_so_far(values, direction)
     curves = (
         (results, shares, "%{y:.0%} of the trials reach %{x:.6~g}"),
-        (counts, best_so_far(values, direction), "best of %{x} trials: %{y:.6~g}"),
+        (counts, np.append(best, best[-1:])[: counts.size], "best of %{x} trials: %{y:.6~g}"),
     )
     for row, (x, y, hover) in enumerate(curves, start=1):
         x, y = corners(x, y)

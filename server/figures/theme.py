@@ -41,6 +41,10 @@ class Look:
     symbol: str
     dash: str = "solid"
 
+    def size(self, usual: float) -> float:
+        """Return the size of a mark: the edge of an open one lies outside, and would make it larger than the others."""
+        return usual - 1 if self.symbol.endswith("-open") and self is not VIOLATES else usual
+
 
 LIGHT = Theme(
     name="light",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -82,7 +82,7 @@ def _read(
             missing.append(str(error))
             continue
         config = one.config if with_secrets else hidden_values(one.config)
-        found.append(ComparedExperiment(one.summary, config, one.history))
+        found.append(replace(one, config=config))
     return found, missing
 
 
@@ -185,9 +185,9 @@ class _Point:
 def _progress(one: ComparedExperiment) -> list[_Point]:
     """Return the points where the best value changed, and the last one."""
     points = [
-        _Point(count, max(0.0, entry.time - one.summary.created), entry.best)
-        for count, entry in enumerate(one.history, start=1)
-        if entry.time is not None and entry.best is not None and number_or_none(entry.best) is not None
+        _Point(count, max(0.0, end - one.summary.created), best)
+        for count, (end, best) in enumerate(zip(one.ends, one.curve, strict=True), start=1)
+        if best is not None and number_or_none(best) is not None
     ]
     changes = [point for before, point in pairwise(points) if point.best != before.best]
     return list(dict.fromkeys([*points[:1], *changes, *points[-1:]]))

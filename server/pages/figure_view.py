@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -118,29 +119,56 @@ def curve_figure(
     >>> figure.data[0].name, figure.data[0].x, figure.data[0].y
     ('trial 7', (1, 2), (0.5, 0.25))
     """
-    drawn = [curve for curve in curves if any(value is not None for value in curve.values)]
+    texts = {number: "<br>".join(_parameter_lines(given)) for number, given in (parameters or {}).items()}
+    drawn = [_Line(f"trial {one.sequence_id}", one, texts.get(one.sequence_id, "")) for one in curves]
+    return _lines_figure(drawn, metric)
+
+
+def metrics_figure(curves: Mapping[str, Curve]) -> go.Figure:
+    """Draw the intermediate results of one trial in several metrics, by their names.
+
+    >>> figure = metrics_figure({"loss": Curve(7, [0], [0.5], 1), "acc": Curve(7, [0], [0.8], 1)})
+    >>> [(trace.name, trace.y) for trace in figure.data]
+    [('loss', (0.5,)), ('acc', (0.8,))]
+    """
+    lines = [_Line("result" if name == "default" else short(name), one) for name, one in curves.items()]
+    return _lines_figure(lines, next(iter(curves)) if len(curves) == 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A curve with its name in the legend, and what the pointer shows beside the values."""
+
+    name: str
+    curve: Curve
+    text: str = ""
+
+
+def _lines_figure(lines: Sequence[_Line], metric: str) -> go.Figure:
+    """Draw curves, all of one `metric` unless that is empty."""
+    drawn = [line for line in lines if any(value is not None for value in line.curve.values)]
     if not drawn:
         return nothing("light", "", "No intermediate result has been reported.").update_layout(height=300)
-    longest = max(curve.sequences[-1] for curve in drawn) + 1
+    longest = max(line.curve.sequences[-1] for line in drawn) + 1
     figure = base_figure("light", "")
-    for place, curve in enumerate(drawn):
+    for place, line in enumerate(drawn):
         color, dash = SERIES[place % len(SERIES)]
-        lines = "<br>".join(_parameter_lines((parameters or {}).get(curve.sequence_id)))
+        curve = line.curve
         figure.add_scatter(
             x=[sequence + 1 for sequence in curve.sequences],
             y=curve.values,
             mode="lines+markers" if len(curve.values) <= _MARKERS_UP_TO else "lines",
-            name=f"trial {curve.sequence_id}",
+            name=line.name,
             line={"color": color, "dash": dash, "width": 2},
             marker={"size": 5},
             meta=curve.sequence_id,
-            text=lines or None,
+            text=line.text or None,
             hovertemplate="result %{x}: <b>%{y:.6~g}</b>"
-            f"{'<br>%{text}' if lines else ''}<extra>%{{fullData.name}}</extra>",
+            f"{'<br>%{text}' if line.text else ''}<extra>%{{fullData.name}}</extra>",
         )
     figure.update_layout(
         xaxis={"title": {"text": "intermediate result"}, **({"dtick": 1} if longest <= _FEW else {})},
-        yaxis={"title": {"text": "result" if metric == "default" else short(metric)}},
+        yaxis={"title": {"text": "result" if metric == "default" else short(metric) or None}},
         showlegend=len(drawn) > 1,
     )
     return figure.update_layout(height=_USUAL_HEIGHT, **_PLAIN)
@@ -151,6 +179,15 @@ def _parameter_lines(parameters: Json) -> list[str]:
     texts = [f"{short(name)} = {short(text)}" for name, text in parameter_texts(parameters).items()]
     more = [f"and {len(texts) - _MOST_LINES} more"] if len(texts) > _MOST_LINES else []
     return [*texts[:_MOST_LINES], *more]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedTrial:
+    """A trial that was stopped early: when, and its last intermediate result."""
+
+    number: int
+    time: float
+    last: float
 
 
 By = Literal["time", "trials"]
@@ -172,9 +209,18 @@ class _Point:
 
 
 def progress_figure(
-    history: Sequence[HistoryEntry], objective: Objective, front: ParetoFront | None = None, by: By = "time"
+    history: Sequence[HistoryEntry],
+    objective: Objective,
+    front: ParetoFront | None = None,
+    by: By = "time",
+    *,
+    ends: Sequence[float] = (),
+    stopped: Sequence[StoppedTrial] = (),
 ) -> go.Figure:
     """Draw results by time or number, and the best so far; `history` is that of `ExperimentView.history`.
+
+    `ends` are the moments at which trials ended, in order, by default those of the history; trials that were `stopped`
+    early are open circles at their last result.
 
     With several objectives `front` is that of `ExperimentView.front`: its trials are always drawn, however bad they are
     by this objective, and its hypervolume takes the place of the best so far.
@@ -183,9 +229,10 @@ def progress_figure(
     >>> [len(trace.x) for trace in progress_figure(history, Objective()).data]
     [9, 2]
     """
+    ends = ends or [entry.time for entry in history if entry.time is not None]
     results = [
-        _Point(_place(entry.time, count, by), entry.sequence_id, entry.value, entry.best)
-        for count, entry in enumerate(history, start=1)
+        _Point(_place(entry.time, ends, by), entry.sequence_id, entry.value, entry.best)
+        for entry in history
         if entry.time is not None and number_or_none(entry.value) is not None
     ]
     if not results:
@@ -196,32 +243,44 @@ def progress_figure(
     on_front = [place for place, point in enumerate(results) if point.number in best]
     places = sorted({*map(int, places), *on_front})
     shown = [results[place] for place in places]
-    look = STATUS_LOOKS["SUCCEEDED"]
     figure = base_figure("light", "")
-    figure.add_scatter(
-        x=[point.place for point in shown],
-        y=values[places],
-        mode="markers",
-        name="results",
-        marker={"color": look.color, "size": 6, "opacity": 0.6},
-        customdata=[point.number for point in shown],
-        hovertemplate="trial %{customdata}: %{y:.6~g}<extra></extra>",
-    )
+    _add_points(figure, "SUCCEEDED", [(point.place, point.number, point.value) for point in shown])
+    if stopped:
+        _add_points(
+            figure, "EARLY_STOPPED", [(_place(one.time, ends, by), one.number, one.last) for one in stopped]
+        )
     if front is None:
-        _add_best(figure, results)
+        _add_best(figure, results, _place(ends[-1], ends, by))
     else:
         _add_volume(figure, front.history, results)
-    yaxis = ranged(value_axis(objective, values, values[on_front].tolist()), values, 0.05)
+    every = drawable([*values, *(one.last for one in stopped)])
+    yaxis = ranged(value_axis(objective, every, values[on_front].tolist()), every, 0.05)
     xaxis = {"title": {"text": "finished trials" if by == "trials" else None}, "nticks": 6}
     return figure.update_layout(xaxis=xaxis, yaxis=yaxis, height=300, **_PLAIN)
 
 
-def _add_best(figure: go.Figure, results: Sequence[_Point]) -> None:
-    """Add the best so far as steps: a corner where it changed, and the end."""
+def _add_points(figure: go.Figure, status: str, points: Sequence[tuple[datetime | int, int, float]]) -> None:
+    """Add trials that ended in one way, each with its place, number and result."""
+    look = STATUS_LOOKS[status]
+    places, numbers, values = zip(*points, strict=True)
+    figure.add_scatter(
+        x=places,
+        y=values,
+        mode="markers",
+        name=look.name,
+        marker={"color": look.color, "symbol": look.symbol, "size": look.size(6), "opacity": 0.6},
+        customdata=numbers,
+        hovertemplate="trial %{customdata}: %{y:.6~g}<extra></extra>",
+    )
+
+
+def _add_best(figure: go.Figure, results: Sequence[_Point], last: datetime | int) -> None:
+    """Add the best so far as steps: a corner where it changed, and the `last` place."""
     points = [point for point in results if number_or_none(point.best) is not None]
     corners = [point for before, point in pairwise(points) if point.best != before.best]
-    shown = dict.fromkeys([*points[:1], *corners, *points[-1:]])
-    _add_steps(figure, [(point.place, point.number, point.best) for point in shown], "best so far")
+    shown = [*points[:1], *corners, *(replace(point, place=last) for point in points[-1:])]
+    steps = dict.fromkeys((point.place, point.number, point.best) for point in shown)
+    _add_steps(figure, [*steps], "best so far")
 
 
 def _add_volume(figure: go.Figure, history: Sequence[VolumeEntry], results: Sequence[_Point]) -> None:
@@ -254,6 +313,6 @@ def _add_steps(
         )
 
 
-def _place(time: float, count: int, by: By) -> datetime | int:
+def _place(time: float, ends: Sequence[float], by: By) -> datetime | int:
     """Return the place of a trial along the axis: local time has no zone, because plotly shows it unchanged."""
-    return count if by == "trials" else datetime.fromtimestamp(time)
+    return bisect_right(ends, time) if by == "trials" else datetime.fromtimestamp(time)

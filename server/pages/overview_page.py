@@ -22,6 +22,7 @@ from ...store.reading import (
     HistoryEntry,
     ParetoFront,
     Summary,
+    TrialEnd,
     TrialQuery,
     TrialRow,
 )
@@ -44,11 +45,11 @@ from ...telling import (
 )
 from ..experiment_table import read_importance, read_table
 from ..experiments import Experiments, ServedExperiment
-from ..figures import Importance, Objective, plot_pareto
+from ..figures import Importance, Objective, number_or_none, plot_pareto
 from ..health import health_object
 from .actions import dismiss_button, resume_button
 from .elements import TRIAL_TONES, Place, attributed, badge, boxes, panel
-from .figure_view import BY, By, FigureView, progress_figure
+from .figure_view import BY, By, FigureView, StoppedTrial, progress_figure
 from .frame import Where, experiment_frame
 from .overview_panels import (
     MOST_BEST,
@@ -72,6 +73,7 @@ _MOST_RUNNING = 8
 # Of a trial that runs so many seconds, the curve is worth a look although others have ended.
 _LONG = 60.0
 _CURVE_POINTS = 200
+_MOST_STOPPED = 600  # are drawn, like results
 # Computing the importance of more takes seconds.
 _MOST_FOR_IMPORTANCE = 2000
 
@@ -99,7 +101,7 @@ class _Overview:
         self._view = view
         self._where = where
         self._summary = summary
-        self._history: list[HistoryEntry] = []
+        self._details: _Details | None = None
         self._front: ParetoFront | None = None
         self._by: By = "time"
         self._panels: list[Element] = []  # those that are empty until a trial has succeeded
@@ -141,7 +143,7 @@ class _Overview:
             self._build_progress("Best so far: hypervolume of the front")
         with right:
             title = f"Best {several}: the Pareto front"
-            self._leaders = LeadersPanel(self._where, title, summary.metrics, one, is_front=True)
+            self._leaders = LeadersPanel(self._where, title, summary.metrics, one)
             self._best = BestPanel(self._view, self._where, "A balanced choice", summary.metrics)
 
     def _build_progress(self, title: str) -> None:
@@ -169,7 +171,7 @@ class _Overview:
             self._show_details(snapshot.details, snapshot.leaders.front if _has_front(summary) else None)
 
     def _show_details(self, details: _Details, front: ParetoFront | None) -> None:
-        self._history, self._front = details.history, front
+        self._details, self._front = details, front
         for section in self._panels:
             section.set_visibility(bool(details.history or not details.curves))
         self._show_by(self._by)
@@ -183,7 +185,11 @@ class _Overview:
         self._by = by
         first = self._summary.objectives[0]
         objective = Objective(name=first.name, direction=first.direction)
-        self._figure.show(progress_figure(self._history, objective, self._front, by))
+        if (details := self._details) is not None:
+            drawn = progress_figure(
+                details.history, objective, self._front, by, ends=details.ends, stopped=details.stopped
+            )
+            self._figure.show(drawn)
 
     async def tick(self) -> None:
         """Advance the clocks between two changes."""
@@ -336,6 +342,8 @@ class _Details:
     """What takes longer to read, and is shown once the page is up."""
 
     history: list[HistoryEntry]
+    ends: list[float]
+    stopped: list[StoppedTrial]
     curves: list[Curve]
     health: list[str]
     pareto: go.Figure | None
@@ -346,13 +354,25 @@ class _Details:
         view = served.view
         is_over = ExperimentStatus(summary.status).is_final
         is_small = summary.trials <= _MOST_FOR_IMPORTANCE
+        ends = view.ends()
         return cls(
             history=view.history(),
+            ends=[end.time for end in ends],
+            stopped=_stopped(view, ends, summary.objectives[0].name),
             curves=_curves(view, summary, running),
             health=served.cached(health_object)["notes"],
             pareto=plot_pareto(read_table(view, curves=0), columns=1) if _has_front(summary) else None,
             importance=_importance(served) if is_over and is_small else None,
         )
+
+
+def _stopped(view: ExperimentView, ends: Sequence[TrialEnd], metric: str) -> list[StoppedTrial]:
+    """Return the trials that were stopped early and had a result; of very many, some evenly over time."""
+    stopped = [end for end in ends if end.status == "EARLY_STOPPED"]
+    stopped = stopped[:: -(-len(stopped) // _MOST_STOPPED) or 1]
+    last = view.latest([end.sequence_id for end in stopped])
+    results = [(end, number_or_none(last.get(end.sequence_id, {}).get(metric))) for end in stopped]
+    return [StoppedTrial(end.sequence_id, end.time, value) for end, value in results if value is not None]
 
 
 def _curves(view: ExperimentView, summary: Summary, running: Sequence[TrialRow]) -> list[Curve]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ScheduleStep,
         Summary,
         TrialDetail,
+        TrialEnd,
         TrialRow,
         VolumeEntry,
     )

@@ -171,6 +171,15 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialEnd:
+    """How and when a trial, or a family of repeats, ended."""
+
+    sequence_id: int
+    status: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
 class BestIntermediate:
     """The best intermediate result in the first objective: number `sequence`, from 0, of the trial `sequence_id`."""
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ...protocol import Json, schedule_of
+from ...runner import TrialStatus
 from ...trial_agent import output_name
 from ..annotations import Annotations
 from ..errors import computed
@@ -53,6 +55,7 @@ from .read_model import (
     StoredExperiment,
     Summary,
     TrialDetail,
+    TrialEnd,
     TrialRow,
 )
 from .schedules import has_schedules, read_schedules
@@ -198,6 +201,13 @@ class ExperimentView:
         """Return every result in order of time, with the best so far."""
         with computed(self.database.path):
             return read_history(self.database)
+
+    def ends(self) -> list[TrialEnd]:
+        """Return the ends of all trials in order of time; with repeats those of the families that have a mean."""
+        rows = chain.from_iterable(self.outline((), of_families=self.repeats() > 1))
+        is_over = {status.value for status in TrialStatus if status.is_final}
+        ends = [TrialEnd(*row) for row in rows if row[1] in is_over and row[2] is not None]
+        return sorted(ends, key=lambda end: (end.time, end.sequence_id))
 
     def code_versions(self) -> list[CodeVersion]:
         """Return the versions of the code that trials ran, in the order in which they ran them."""

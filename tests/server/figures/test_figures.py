@@ -653,6 +653,27 @@ def test_edf_compares_experiments_by_how_often_and_how_soon_they_are_good() -> N
     assert (first.line.color, first.line.dash) != (second.line.color, second.line.dash)
 
 
+def test_edf_and_overview_count_the_trials_that_got_no_result() -> None:
+    ends = ["EARLY_STOPPED", "SUCCEEDED", "FAILED", "SUCCEEDED", "EARLY_STOPPED", "RUNNING"]
+    trials = [trial(n, status, values={"default": 9.0 - n}) for n, status in enumerate(ends)]
+    _, best = figures.plot_edf(table(trials)).data
+    assert (list(best.x), list(best.y)) == ([2, 4, 5], [8.0, 6.0, 6.0])
+
+
+def test_overview_has_open_circles_for_stopped_trials_and_counts_them() -> None:
+    from pitchpipe.server.pages.figure_view import StoppedTrial, progress_figure
+
+    history = [HistoryEntry(1, 11.0, 8.0, 8.0), HistoryEntry(3, 13.0, 6.0, 6.0)]
+    ends, stopped = [10.0, 11.0, 12.0, 13.0, 14.0], [StoppedTrial(0, 10.0, 9.5), StoppedTrial(4, 14.0, 7.0)]
+    figure = progress_figure(history, Objective(), by="trials", ends=ends, stopped=stopped)
+    results, circles, best = figure.data
+    assert (list(results.x), list(circles.x), list(circles.y)) == ([2, 4], [1, 5], [9.5, 7.0])
+    assert (list(best.x), list(best.y)) == ([2, 4, 5], [8.0, 6.0, 6.0])
+    assert circles.marker.symbol == "circle-open"
+    assert circles.marker.size < results.marker.size  # its edge lies outside
+    assert figure.layout.yaxis.range[1] > 9.5
+
+
 def test_edf_leaves_out_experiments_that_go_for_something_else_and_names_them() -> None:
     trials = [trial(n, values={"default": float(n)}) for n in range(4)]
     here = table(trials)

@@ -10,7 +10,7 @@ import pytest
 from pitchpipe.server.pages.comparison_page import comparison_figure, comparison_rows
 from pitchpipe.server.pages.experiments_page import ListView, _Row
 from pitchpipe.store.reading.view import ExperimentView
-from pitchpipe.telling import ComparedExperiment
+from pitchpipe.telling import ComparedExperiment, milestones
 
 from ...stored import MadeExperiment, a_config, a_trial, results
 from .conftest import Check, Open, Serve
@@ -70,6 +70,17 @@ def test_curves_are_by_trials_or_by_the_time_since_each_began(tmp_path: Path) ->
     by_time = comparison_figure(found, "time")
     assert list(by_time.data[0].x) == [10.0, 12.0, 13.0]
     assert by_time.layout.xaxis.title.text == "seconds since the experiment began"
+
+
+def test_trials_without_a_result_count_in_curves_and_milestones(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "stops", a_config(objectives=UP), "DONE")
+    ends = ["FAILED", "SUCCEEDED", "EARLY_STOPPED", "EARLY_STOPPED", "SUCCEEDED", "EARLY_STOPPED"]
+    made.commit(*(a_trial(n, end, n / 8 if end == "SUCCEEDED" else None) for n, end in enumerate(ends)))
+    made.store.close()
+    found = compared(made, experiment(tmp_path, "all", [0.5, 0.75]))
+    stops, _ = comparison_figure(found, "trials").data
+    assert (list(stops.x), list(stops.y)) == ([2, 5, 6], [0.125, 0.5, 0.5])
+    assert milestones(found) == {1: [None, 0.5], 2: [0.125, 0.75], 5: [0.5, None]}
 
 
 def test_experiment_without_results_has_an_empty_figure(tmp_path: Path) -> None:
