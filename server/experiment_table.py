@@ -68,7 +68,7 @@ def read_table(
     names = [one.name for one in metrics]
     outline = Outline.of(names, view.outline(names))
     rows = view.numbered(sorted(outline.chosen(objectives, limits)))
-    reported = _reported(view, rows, step, {name: name for name in names})
+    reported = reported_numbers(view, rows, names, step)
     trials = [_record(row, reported[row.sequence_id]) for row in rows]
     families, outcomes = None, None
     if view.repeats() > 1:
@@ -113,11 +113,11 @@ def read_learnable(view: ExperimentView, metric: str | None = None) -> Experimen
     return _with_curves(view, table, table.metric(metric), _CURVES)
 
 
-def _reported(
-    view: ExperimentView, rows: Sequence[TrialRow], step: int | None, names: dict[str, str]
+def reported_numbers(
+    view: ExperimentView, rows: Sequence[TrialRow], objectives: Sequence[str], step: int | None = None
 ) -> dict[int, dict[str, float]]:
-    """Return the numbers of the last results of each trial, or of one step; `names` takes in those that are new."""
-    main = view.main_objective()
+    """Return the numbers of the last results of each trial, or of one step, by name: the `objectives` and some more."""
+    main, names = view.main_objective(), {name: name for name in objectives}
     sequence = None if step is None else step - 1
     latest = view.latest([row.sequence_id for row in rows if row.intermediate_results], sequence)
     found = dict[int, dict[str, float]]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -130,6 +130,22 @@ def boxes(names: Iterable[str]) -> Mapping[str, ui.label]:
                     labels[name] = ui.label("–")
             box.bind_visibility_from(labels[name])
     return labels
+
+
+def metric_field(
+    names: Sequence[str],
+    chosen: str | Sequence[str],
+    choose: Callable[..., object],
+    *,
+    multiple: bool = False,
+) -> ui.select:
+    """Make the field that chooses a metric, or several, of those with these names."""
+    words = {name: "result" if name == "default" else visible(name) for name in names}
+    field = ui.select(
+        words, label="Metrics" if multiple else "Metric", value=chosen, multiple=multiple, on_change=choose
+    )
+    field.props("outlined dense options-dense").style("min-width: 11rem; max-width: 100%; align-self: start")
+    return field.props("use-chips") if multiple else field
 
 
 def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ()) -> Element:

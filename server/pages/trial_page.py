@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,10 +24,10 @@ from ...store.reading import (
     FeedEvent,
     FilePiece,
     Follow,
-    ReportedResult,
     Schedule,
     Summary,
     TrialDetail,
+    flat,
 )
 from ...telling import (
     SCHEDULE_HEADS,
@@ -45,8 +45,8 @@ from ...trial_agent import output_name
 from ..experiments import Experiments
 from ..secrecy import hidden_values
 from .actions import copy_button, notes_panel
-from .elements import TRIAL_TONES, Place, named_values, panel, parameter_list, set_badge, table
-from .figure_view import FigureView, curve_figure
+from .elements import TRIAL_TONES, Place, metric_field, named_values, panel, parameter_list, set_badge, table
+from .figure_view import FigureView, metrics_figure
 from .frame import Where, experiment_frame
 from .logs_page import LogView
 from .parameter_copies import copy_menu
@@ -59,7 +59,7 @@ _POINTS = 1000
 async def trial_page(experiments: Experiments, experiment_id: str, name: str) -> None:
     """Show a trial, given by number or id, and keep it up to date."""
     async with experiment_frame(experiments, experiment_id, f"Trial {name}", "trials") as (view, where, live):
-        snapshot = await asyncio.to_thread(_Snapshot.of, view, name, "default")
+        snapshot = await asyncio.to_thread(_Snapshot.of, view, name)
         number = snapshot.trial.sequence_id
         page = _TrialPage(view, where, snapshot)
         page.show(snapshot)
@@ -67,7 +67,7 @@ async def trial_page(experiments: Experiments, experiment_id: str, name: str) ->
 
         async def refresh(events: list[FeedEvent]) -> None:
             if not events or any(event.sequence_id == number for event in events):
-                page.show(await asyncio.to_thread(_Snapshot.of, view, str(number), page.metric))
+                page.show(await asyncio.to_thread(_Snapshot.of, view, str(number), page.metrics))
 
         live.on_change(refresh)
         live.on_tick(page.tick)
@@ -77,7 +77,7 @@ class _TrialPage:
     """The parts of the page, each of which can be updated."""
 
     def __init__(self, view: ExperimentView, where: Where, snapshot: _Snapshot) -> None:
-        self.metric = snapshot.metrics[0]
+        self.metrics: Sequence[str] = list(snapshot.curves)
         self._view = view
         self._where = where
         self._trial = snapshot.trial
@@ -90,8 +90,7 @@ class _TrialPage:
             with panel("Facts"):
                 self._facts = html.div()
         with panel("Intermediate results") as self._results:
-            if len(snapshot.metrics) > 1:
-                self._metric_field(snapshot.metrics)
+            self._fields = Place(html.div())
             self._figure = FigureView("Intermediate results of the trial")
         self._schedule = Place(html.div())
         self._log = _LogPanel(view, snapshot.trial, is_search=snapshot.summary.is_search)
@@ -108,7 +107,8 @@ class _TrialPage:
         is_over = trial.status not in ("WAITING", "RUNNING", "PAUSED")
         self._actions.show_state(snapshot.summary, is_over=is_over)
         self._results.set_visibility(not is_over or bool(trial.intermediate_results))
-        self._figure.show(curve_figure([snapshot.curve], self.metric))
+        self._fields.show(snapshot.metrics, lambda: self._metric_field(snapshot.metrics))
+        self._figure.show(metrics_figure(snapshot.curves))
         self._schedule.show(snapshot.schedule, lambda: self._show_schedule(snapshot.schedule))
         self._files.show(snapshot.outputs)
         if trial == self._shown:
@@ -116,8 +116,13 @@ class _TrialPage:
         self._shown = trial
         self._show_ending(snapshot.ending)
         self._facts.clear()
-        named = facts_of(trial, self._view.folder)
-        with self._facts, named_values((f"{name[0].upper()}{name[1:]}", value) for name, value in named):
+        named, own = facts_of(trial, self._view.folder), flat(trial.final)
+        with (
+            self._facts,
+            named_values(
+                (name if name in own else f"{name[0].upper()}{name[1:]}", value) for name, value in named
+            ),
+        ):
             self._copy_path_button(self._view.folder.trial(trial.sequence_id))
         self._show_attempts(trial.earlier_attempts)
 
@@ -152,16 +157,16 @@ class _TrialPage:
             copy_menu(self._view, snapshot.trial, "Copy the parameters", "Copy parameters")
             actions.changes()
 
-    def _metric_field(self, metrics: list[str]) -> None:
+    def _metric_field(self, metrics: Sequence[str]) -> None:
         async def choose(event: Any) -> None:
-            self.metric = event.value
+            self.metrics = event.value or metrics[:1]
             number = self._trial.sequence_id
-            curve = await asyncio.to_thread(self._view.curve, number, self.metric, _POINTS)
-            self._figure.show(curve_figure([curve], self.metric))
+            self._figure.show(
+                metrics_figure(await asyncio.to_thread(_curves, self._view, number, self.metrics))
+            )
 
-        options = {name: visible(name) for name in metrics}
-        field = ui.select(options, label="Metric", value=self.metric, on_change=choose)
-        field.props("outlined dense")
+        if len(metrics) > 1:
+            metric_field(metrics, list(self.metrics), choose, multiple=True)
 
     def _show_ending(self, ending: Ending) -> None:
         self._ending.clear()
@@ -204,12 +209,15 @@ class _TrialPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Snapshot:
-    """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results."""
+    """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results.
+
+    The `curves` are those of the chosen ones, at first of the objective.
+    """
 
     trial: TrialDetail
     config: Config
-    metrics: list[str]
-    curve: Curve
+    metrics: Sequence[str]
+    curves: Mapping[str, Curve]
     schedule: Schedule | None
     summary: Summary
     ending: Ending
@@ -217,14 +225,15 @@ class _Snapshot:
     annotation: Annotation
 
     @classmethod
-    def of(cls, view: ExperimentView, name: str, metric: str) -> _Snapshot:
+    def of(cls, view: ExperimentView, name: str, chosen: Sequence[str] = ()) -> _Snapshot:
         trial = view.trial(name)
-        number = trial.sequence_id
+        number, main = trial.sequence_id, view.main_objective()
+        reported = view.latest([number]).get(number, {})
         return cls(
             trial=trial,
             config=view.config(),
-            metrics=_metrics(view.metrics(number, limit=1).results, view.main_objective()),
-            curve=view.curve(number, metric, _POINTS),
+            metrics=sorted({main, *reported}, key=lambda name: (name != main, name)),
+            curves=_curves(view, number, chosen or [main]),
             schedule=view.schedule(number) if view.has_schedules() else None,
             summary=view.summary(),
             ending=ending_of(trial, view, why_waiting),
@@ -233,12 +242,8 @@ class _Snapshot:
         )
 
 
-def _metrics(results: list[ReportedResult], main: str) -> list[str]:
-    """Return the names of the numbers in the first of the results, after that of the `main` objective."""
-    value = results[0].value if results else None
-    parts = value if isinstance(value, dict) else {}
-    names = [name for name, part in parts.items() if isinstance(part, int | float)]
-    return sorted({main, *names}, key=lambda name: (name != main, name))
+def _curves(view: ExperimentView, number: int, metrics: Sequence[str]) -> dict[str, Curve]:
+    return {name: view.curve(number, name, _POINTS) for name in metrics}
 
 
 def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
@@ -257,7 +262,7 @@ def _environment_facts(view: ExperimentView, snapshot: _Snapshot) -> Iterator[tu
     if not may_change():
         config = hidden_values(config)
     yield "Command", config.get("trialCommand") or "a Python function or class"
-    yield "Code", config.get("trialCodeDirectory")
+    yield "Code directory", config.get("trialCodeDirectory")
     service = config.get("trainingService") or {}
     yield "Runs on", service.get("platform")
     yield from sorted((config.get("trialEnvironment") or {}).items())
