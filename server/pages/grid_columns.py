@@ -63,7 +63,8 @@ _WIDTHS_BY_KIND: Mapping[str, int] = {"text": 140, "moment": 170, "duration": 11
 _ARROW = 25  # of the column that is sorted
 _NUMBER = 125  # six digits after 0.000
 _REPEATS = 200  # mean of 3 of 5 repeats
-_MOST_SHOWN = 5  # metrics
+_MEAN = 175  # 0.297392 ± 0.0512
+_MOST_SHOWN = 2  # metrics: the parameters and the objective tell more
 _MOST_LISTED = 50
 _OF_SINGLE_TRIALS = (
     "repeat",
@@ -185,8 +186,13 @@ def metric_column(name: str, names: FieldNames | None = None, *, hidden: bool = 
 def of_families(columns: Sequence[Column]) -> list[Column]:
     """Return the columns that a table of families has, without filters: a value of theirs is that of several trials."""
     kept = [column for column in columns if column.field not in _OF_SINGLE_TRIALS]
-    widths = {column.field: _REPEATS if column.field == "family" else column.width for column in kept}
-    return [replace(column, has_filter=False, width=widths[column.field]) for column in kept]
+    return [
+        replace(column, has_filter=False, width=max(column.width, _family_width(column))) for column in kept
+    ]
+
+
+def _family_width(column: Column) -> int:
+    return _REPEATS if column.field == "family" else _MEAN if column.field.startswith("value.") else 0
 
 
 def _width(head: str) -> int:

@@ -19,8 +19,8 @@ _FILTER_OPTIONS = ("filterType", "type", "filter", "filterTo")
 class TableView:
     """What the address of the page says about the table; `sort` is a field, after a minus if it is descending.
 
-    Without `columns` the usual ones are shown. `families` shows those of repeats in place of the trials; `selected` are
-    the numbers of the trials that were selected.
+    Without `columns` the usual ones are shown. `families` shows those of repeats in place of the trials, None as suits
+    the rest of the address; `selected` are the numbers of the trials that were selected.
     """
 
     search: str = ""
@@ -29,7 +29,7 @@ class TableView:
     sort: str = ""
     filters: JsonObject = field(default_factory=dict)
     columns: Sequence[str] = ()
-    families: bool = False
+    families: bool | None = None
     selected: Sequence[int] = ()
 
     @classmethod
@@ -60,11 +60,16 @@ class TableView:
             sort=sort,
             filters=model if isinstance(model, dict) else {},
             columns=[unquote(word) for word in columns.split(",") if word],
-            families=bool(families),
+            families=None if not families else families != "0",
             selected=[int(word) for word in selected.split(",") if word.isascii() and word.isdecimal()][
                 :_MOST
             ],
         )
+
+    @property
+    def asks_families(self) -> bool:
+        """Whether families suit what the address asks for: nothing that only single trials have."""
+        return not (self.is_filtered or self.filters)
 
     @property
     def is_filtered(self) -> bool:

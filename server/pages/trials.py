@@ -39,7 +39,9 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
     """Show the trials as they were chosen, by default the best first."""
     async with experiment_frame(experiments, experiment_id, "Trials", "trials") as (view, where, live):
         known = await asyncio.to_thread(_Known.read, view, chosen.where)
-        chosen.families = chosen.families and known.has_repeats
+        chosen.families = known.has_repeats and (
+            chosen.asks_families if chosen.families is None else chosen.families
+        )
         html.h1("Trials").classes("pp-hidden")
         actions = TrialActions(view, where, lambda: table.selected())
         table = _Table(view, where, known, chosen, actions)
@@ -191,7 +193,7 @@ class _Table:
         columns = of_families(columns) if self._chosen.families else columns
         if not columns:
             return
-        place = 1 + max(n for n, column in enumerate(self._columns) if _is_before_metrics(column))
+        place = 1 + max(n for n, column in enumerate(self._columns) if _is_up_to_metrics(column))
         after = self._columns[place - 1].field
         self._columns[place:place] = columns
         for column in columns:
@@ -339,11 +341,13 @@ class _Table:
         ui.run_javascript(
             scripted(
                 "pitchpipe.remember({families: FAMILIES, selected: ''}); location.reload()",
-                FAMILIES="1" if is_on else "",
+                FAMILIES="1" if is_on else "0",
             )
         )
 
     def _fetch_again(self, **choices: str) -> None:
+        if self._chosen.families:  # which a filter turns off where the address does not ask for them
+            choices["families"] = "1"
         ui.run_javascript(scripted("pitchpipe.remember(CHOICES)", CHOICES=choices))
         self._grid.run_grid_method("setGridOption", "datasource", self._source())
 
@@ -409,9 +413,9 @@ class _Table:
         }
 
 
-def _is_before_metrics(column: Column) -> bool:
-    is_result = column.field in ("status", "last") or column.field.startswith("value.")
-    return is_result or column.metric is not None
+def _is_up_to_metrics(column: Column) -> bool:
+    is_before = column.field in ("status", "last") or column.field.startswith("value.") or column.path
+    return bool(is_before) or column.metric is not None
 
 
 def _problem_of(view: ExperimentView, where: str) -> str:

@@ -123,7 +123,7 @@ _ORDERS: Mapping[TrialTable, str] = MappingProxyType(
         _PYTHON: "trial_id sequence_id status parameters value final attempt intermediate_results start_time"
         " end_time duration reason error metrics family repeat seed kind ...",
         _TERMINAL: "sequence_id trial_id family status values metrics duration ... parameters reason",
-        _PAGE | _MENU: "sequence_id family repeat status values last metrics parameters reason duration"
+        _PAGE | _MENU: "sequence_id family repeat status values last parameters metrics reason duration"
         " intermediate_results start_time kind trial_id attempt agent code ... tags note",
         _REPORT: "sequence_id family status values metrics parameters duration ... reason",
     }

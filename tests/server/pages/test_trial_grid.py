@@ -112,11 +112,10 @@ def test_metrics_have_columns_that_can_be_sorted_and_filtered(tmp_path: Path) ->
     assert [(one.head, one.kind, one.hidden) for one in reported] == [
         ("train_loss", "number", False),
         ("metrics.note", "text", False),
-        ("metrics.lr", "number", False),
+        ("metrics.lr", "number", True),
     ]
-    assert [column.head for column in columns].index("train_loss") < [
-        column.head for column in columns
-    ].index("lr")
+    heads = [column.head for column in columns]
+    assert heads.index("Result") < heads.index("lr") < heads.index("train_loss")
     assert (row["number"], row["metrics.train_loss"]) == (1, "0.125")
     assert len(row["metrics.note"]) < 400
     assert numbers == [1, 0, 2]
@@ -131,7 +130,7 @@ def test_of_very_many_metrics_some_are_columns_and_any_by_its_name(tmp_path: Pat
         usual, chosen = reported_columns(names), reported_columns(names, ["status", "metrics.m1999"])
         columns = columns_of({}, [], reported=[metric_column("m1234")])
         (row,) = read_rows(view, columns, GridRequest(), "/trials")["rows"]
-    assert [len(usual), sum(not column.hidden for column in usual), len(chosen)] == [50, 5, 51]
+    assert [len(usual), sum(not column.hidden for column in usual), len(chosen)] == [50, 2, 51]
     assert chosen[-1].field == "metrics.m1999"
     assert row["metrics.m1234"] == "1234"
 
