@@ -25,7 +25,7 @@ from ..telling import (
     best_intermediate_text,
     changes_of_schedule,
     closeness_lines,
-    code_note,
+    code_note_of,
     counts_text,
     duration_text,
     ending_text,
@@ -226,7 +226,7 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
     """Return the notes on a search; while it runs only on its code: scripts ask often, and the others take time."""
     is_searching = summary.is_running and not ExperimentStatus(summary.status).is_final
     if is_searching:
-        return [note for note in (code_note(view.code_versions()),) if note]
+        return [note for note in (code_note_of(view, summary),) if note]
     return read_health(view)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..protocol import Config, Objective, main_objective, objectives_of
 from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
 from ..store.reading import ExperimentView, Summary, TrialQuery
-from ..telling import code_note, number_text, repeats_text, value_text, violation_text
+from ..telling import code_note_of, number_text, repeats_text, value_text, violation_text
 
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
@@ -29,7 +29,7 @@ def read_health(view: ExperimentView) -> list[str]:
         unused = early_stopping_note(config, _intermediate(view, TrialQuery(limit=_READ)))
     equal = _equality_note(view, summary)
     notes = [
-        code_note(view.code_versions()),
+        code_note_of(view, summary),
         unused,
         _missing_note(view, summary, config),
         equal,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         gains_over_defaults,
         why_none_text,
     )
-    from .code_story import changed_since_text, code_changes, code_note, start_lines
+    from .code_story import changed_since_text, code_changes, code_note, code_note_of, start_lines
     from .comparison import (
         ComparedExperiment,
         comparison_facts,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .words import (
         STATUS_WORDS,
         counts_text,
+        differing_parameters,
         duration_text,
         escaped,
         experiment_text,

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ..store.reading import CodeVersion, ExperimentStart
+from ..store.reading import (
+    CodeVersion,
+    Condition,
+    ExperimentStart,
+    ExperimentView,
+    Summary,
+    TrialQuery,
+    TrialRow,
+)
+from .trial_story import value_text, violation_text, who_text
 
 _MIXED = "results before and after may not be comparable"
 _MOST_CHANGES = 3
@@ -24,6 +33,36 @@ def code_note(versions: Sequence[CodeVersion]) -> str:
     """
     changes = code_changes(versions)
     return f"the code changed: {_listed([*changes.values()])}; {_MIXED}" if changes else ""
+
+
+def code_note_of(view: ExperimentView, summary: Summary) -> str:
+    """Return `code_note` with the best trial of the current code, where the best one ran older code."""
+    versions = view.code_versions()
+    note, current = code_note(versions), versions[-1].digests if versions else frozenset()
+    # With repeats a mean would be compared with single runs; a front has no best.
+    if not note or len(summary.best) != 1 or view.repeats() > 1 or summary.best[0].code in current:
+        return note
+    best = _best_of(view, current, summary)
+    found = "no trial of the current code has succeeded"
+    if best is not None:
+        result = value_text(best, summary.objectives[0].name)
+        found = f"the best of the current code is {who_text(best)} with {result}"
+    return f"{note}; {who_text(summary.best[0])}, the best, ran older code: {found}"
+
+
+def _best_of(view: ExperimentView, digests: Iterable[str], summary: Summary) -> TrialRow | None:
+    """Return the best trial that ran code with one of these digests; None if none succeeded and keeps the limits."""
+    queries = [
+        TrialQuery(
+            statuses=("SUCCEEDED",), conditions=(Condition("code", "=", digest),), sort="best", limit=1
+        )
+        for digest in digests
+    ]
+    goal = summary.objectives[0]
+    found = [trial for query in queries for trial in view.trials(query).trials if goal.name in trial.values]
+    kept = [trial for trial in found if not violation_text(trial.values, summary.outcome_limits)]
+    sign = -1.0 if goal.direction == "maximize" else 1.0
+    return min(kept, key=lambda trial: sign * trial.values[goal.name], default=None)
 
 
 def code_changes(versions: Sequence[CodeVersion]) -> dict[int, str]:

@@ -9,7 +9,15 @@ from typing import Any
 
 from ..protocol import counted, objectives_of
 from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, FamilyRow, Repeats, TrialColumn, TrialDetail, TrialRow
+from ..store.reading import (
+    ExperimentView,
+    FamilyRow,
+    Repeats,
+    TrialColumn,
+    TrialDetail,
+    TrialRow,
+    flat,
+)
 from .failed_trials import FailedTrial, ending_beside
 from .words import (
     duration_text,
@@ -68,12 +76,15 @@ def ending_of(
 
 
 def _success(trial: TrialDetail, view: ExperimentView) -> str:
-    """Return a sentence with the result, or the value of each of several metrics, and its rank."""
+    """Return a sentence with the result, or the value of each objective and limited metric, and its rank."""
     names = view.metric_names()
-    if len(names) > 1 and all(name in trial.values for name in names):
+    if not all(name in trial.values for name in names):
+        found = f"result is {'' if trial.final is None else _result(trial.final)}"
+    elif len(names) > 1:
         found = f"results are {values_text(trial, names)}"
     else:
-        found = f"result is {'' if trial.final is None else _result(trial.final)}"
+        noun = "result" if names == ["default"] else visible(names[0])
+        found = f"{noun} is {value_text(trial, names[0])}"
     rank = _rank_text(trial.sequence_id, view, "") if trial.family is None else ""
     return f"Its {found}: {rank}." if rank else f"Its {found}."
 
@@ -149,6 +160,23 @@ def _result(final: object) -> str:
     return ", ".join([*first, *others])
 
 
+def _named_results(final: object) -> Iterator[tuple[str, str]]:
+    """Yield each value of a final result with its name, the number under `default` first.
+
+    >>> dict(_named_results({"seconds": 7, "default": 0.25, "eval": {"f1": 0.5}})), dict(_named_results(0.25))
+    ({'result': '0.25', 'seconds': '7', 'eval.f1': '0.5'}, {'result': '0.25'})
+    """
+    if final is None:
+        return
+    if not isinstance(final, dict) or not final:
+        yield "result", result_text(final)
+        return
+    values = flat(final)
+    if "default" in values:
+        yield "result", result_text(values.pop("default"))
+    yield from ((visible(name), result_text(value)) for name, value in values.items())
+
+
 def _failed(trial: TrialDetail, view: ExperimentView) -> Ending:
     failure = FailedTrial.of(trial)
     notes = [note for note in (failure.facts, failure.hint) if note]
@@ -222,7 +250,7 @@ def facts_of(
 ) -> Iterator[tuple[str, object]]:
     """Yield names with values, of the `intermediate` results the last ones; missing values are None or empty."""
     yield "from", _ORIGINS.get(trial.parameter_source or "")
-    yield "result", None if trial.final is None else _result(trial.final)
+    yield from _named_results(trial.final)
     yield "repeat", repeat_text(trial)
     yield "seed", trial.seed
     yield "intermediate", _intermediate(trial.intermediate_results, intermediate)
@@ -231,6 +259,7 @@ def facts_of(
     yield "ended", None if trial.end_time is None else moment_text(trial.end_time)
     yield "took", None if trial.seconds is None else duration_text(trial.seconds)
     yield "attempt", trial.attempt if trial.attempt > 1 else None
+    yield "code", trial.code
     yield "agent", trial.agent
     yield "GPUs", ", ".join(map(str, trial.gpus or ()))
     yield "process", trial.pid if trial.status == "RUNNING" else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from ..protocol import rounded
 from ..runner import ExperimentStatus
-from ..store.reading import Summary, flat
+from ..store.reading import ABSENT, Summary, flat
 
 # In the order in which counts are shown.
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
@@ -288,6 +288,22 @@ def parameters_text(parameters: object) -> str:
         _word(one) if isinstance(one, str) and is_bare(one) else number_text(one) for one in found.values()
     )
     return " ".join(map("=".join, zip(names, values, strict=True)))
+
+
+def differing_parameters(several: Sequence[object]) -> list[str]:
+    """Return each of several sets of parameters on one line, without those that are the same in all.
+
+    >>> differing_parameters([{"lr": 0.1, "units": 8}, {"lr": 0.2, "units": 8}])
+    ['lr=0.1', 'lr=0.2']
+    """
+    flattened = [flat(parameters) for parameters in several]
+    first = flattened[0] if flattened else {}
+    same = {name for name, value in first.items() if all(one.get(name, ABSENT) == value for one in flattened)}
+    if len(same) == len(first):  # there would be nothing to show
+        return [parameters_text(parameters) for parameters in several]
+    return [
+        parameters_text({name: value for name, value in one.items() if name not in same}) for one in flattened
+    ]
 
 
 def _word(text: str, end: str = " ") -> str:

@@ -13,6 +13,7 @@ from ...telling import (
     FailedTrial,
     best_intermediate_text,
     changes_of_schedule,
+    differing_parameters,
     duration_text,
     escaped,
     front_lines,
@@ -109,12 +110,9 @@ class BestPanel:
 class LeadersPanel:
     """The table of the best trials, and the way to the others."""
 
-    def __init__(
-        self, where: Where, title: str, metrics: Sequence[str], noun: str, *, is_front: bool = False
-    ) -> None:
+    def __init__(self, where: Where, title: str, metrics: Sequence[str], noun: str) -> None:
         self._where = where
         self._metrics = metrics
-        self._is_front = is_front
         results = ["Result" if name == "default" else name for name in metrics]
         heads = ["Rank", noun.capitalize(), *results, "Parameters", "Took"]
         with panel(title, classes="pp-leaders") as self._panel:
@@ -128,13 +126,15 @@ class LeadersPanel:
         self._panel.set_visibility(bool(leaders.trials))
 
         def draw() -> None:
-            for rank, trial in enumerate(leaders.trials[:MOST_BEST], start=1):
-                self._row(rank, trial, is_knee=trial.sequence_id == leaders.knee)
+            shown = leaders.trials[:MOST_BEST]
+            words = differing_parameters([trial.parameters for trial in shown])
+            for rank, trial in enumerate(shown, start=1):
+                self._row(rank, trial, words[rank - 1], is_knee=trial.sequence_id == leaders.knee)
 
         results = [(trial.sequence_id, trial.values, trial.duration) for trial in leaders.trials]
         self._rows.show((results, leaders.knee), draw)
 
-    def _row(self, rank: int, trial: TrialRow, *, is_knee: bool) -> None:
+    def _row(self, rank: int, trial: TrialRow, words: str, *, is_knee: bool) -> None:
         with html.tr():
             html.td(str(rank)).classes("pp-dim number")
             with html.td().style("white-space: nowrap"):
@@ -143,9 +143,8 @@ class LeadersPanel:
                     html.span(" knee").classes("pp-dim")
             for name in self._metrics:
                 html.td(value_text(trial, name) or "–").classes("number")
-            words = parameters_text(trial.parameters)
-            with html.td(title=words).classes("pp-cut"):
-                html.span(words).classes("pp-two-lines" if self._is_front else "")
+            with html.td(title=parameters_text(trial.parameters)).classes("pp-cut"):
+                html.span(words).classes("pp-two-lines")
             html.td("" if trial.duration is None else duration_text(trial.duration)).classes("number")
 
 

@@ -107,7 +107,7 @@ def test_trial_show_tells_results_as_json_with_rounded_numbers(stored: Storing, 
     values = [float(f"0.{n}12345678") for n in range(12)]
     stored().write("first", [trial], results(trial, [*values, {"default": 1, "loss": None}]))
     out = call("trial", "show", "first", "0").out
-    assert 'result        0.666667, note "it\'s ok"\n' in out
+    assert 'result        0.666667\nnote          "it\'s ok"\n' in out
     assert "intermediate  13 results: … 0.312346, " in out
     assert out.split("intermediate")[1].splitlines()[0].endswith(', {"default": 1, "loss": null}')
     assert "agent         1-0\n" in out
