@@ -60,7 +60,7 @@ def early_stopping_note(config: Config, reports: Sequence[Any]) -> str:
     advised = "{name: Auto, class_args: {hopeless_only: true}}" if is_single else "Medianstop"
     return (
         "early stopping is off: trials report intermediate results, and no assessor reads them"
-        f" (such as assessor: {advised})"
+        f" (such as assessor: {advised}; assessor: none ends this note)"
     )
 
 

@@ -87,7 +87,7 @@ def test_early_stopping_that_is_off_is_said_with_a_rule_for_it(
     )
     note = (
         "early stopping is off: trials report intermediate results, and no assessor reads them"
-        f" (such as assessor: {advised})"
+        f" (such as assessor: {advised}; assessor: none ends this note)"
     )
     assert notes_of(experiment) == [note] * (advised is not None)
 
