@@ -59,7 +59,7 @@ class _File:
                 self._apply(content, change)
         elif kept in ("sectors", "zeros"):
             for change in self.later:
-                self._apply_some(content, change, draw, zeros=kept == "zeros")
+                self._apply_some(content, change, draw, len(self.synced), zeros=kept == "zeros")
         elif kept == "size":
             _cut(content, max(len(self.synced), len(self.now())))
         return bytes(content)
@@ -72,7 +72,9 @@ class _File:
             _written(content, change.offset, change.data)
 
     @staticmethod
-    def _apply_some(content: bytearray, change: Change, draw: random.Random, *, zeros: bool) -> None:
+    def _apply_some(
+        content: bytearray, change: Change, draw: random.Random, synced: int, *, zeros: bool
+    ) -> None:
         if change.what == "t":
             if draw.random() < 0.5:
                 _cut(content, change.offset)
@@ -81,7 +83,7 @@ class _File:
             data = change.data[place : place + SECTOR]
             if draw.random() < 0.5:
                 _written(content, change.offset + place, data)
-            elif zeros:
+            elif zeros and change.offset + place >= synced:  # what is overwritten keeps its old data
                 _written(content, change.offset + place, bytes(len(data)))
 
 
