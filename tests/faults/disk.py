@@ -149,7 +149,7 @@ class Disk:
                 if isinstance(node, (_File, _Folder)):
                     node.sync()
             case "m":
-                self._bind(path, _Folder())
+                self._make(path)
             case "y":
                 self._bind(path, _Link(change.other))
             case "u":
@@ -160,6 +160,15 @@ class Disk:
                 self._rename(path, os.path.normpath(change.other))
             case _:
                 raise ValueError(f"unknown change: {change}")
+
+    def _make(self, path: str) -> _Folder:
+        """Make a folder, unless it is there: what another process did in it may be recorded first."""
+        node = self._node(path)
+        if isinstance(node, _Folder):
+            return node
+        folder = _Folder()
+        self._bind(path, folder)
+        return folder
 
     def _create(self, path: str, inode: int) -> None:
         node = self._node(path)
@@ -181,10 +190,7 @@ class Disk:
 
     def _entry(self, path: str) -> tuple[_Folder, str]:
         parent, name = os.path.split(path)
-        folder = self._node(parent)
-        if not isinstance(folder, _Folder):
-            raise FileNotFoundError(f"no folder {parent} was recorded")
-        return folder, name
+        return self._make(parent), name
 
     def _node(self, path: str) -> _Node | None:
         node: _Node | None = self._root
