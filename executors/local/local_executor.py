@@ -76,8 +76,8 @@ class LocalTrialExecutor(AgentTrialExecutor):
         require_enough(totals, setup.request)
         if setup.run.is_function:
             totals = replace(totals, orders_per_agent=_ORDERS)
+        self._sockets = agent_sockets(setup.folder)  # first: `close` needs it once there is a setup
         self._setup, self._deliver = setup, deliver
-        self._sockets = agent_sockets(setup.folder)
         self._sockets.mkdir(mode=0o700, exist_ok=True)
         (setup.folder / "agents").mkdir(exist_ok=True)
         if setup.request.gpus:

@@ -12,7 +12,7 @@ from ...config import ExperimentConfig, UnitError, parse_duration
 from ...protocol import Json, brief_json
 from ...runner import ExperimentStatus
 from ...search_space import non_finite
-from ...store import ExperimentFolder, FolderError, Store, absolute
+from ...store import ExperimentFolder, FolderError, Store, StoreError, absolute
 from ..experiment_factory import directory_of, experiment_config, resume_experiment
 from ..run_settings import difference_in
 
@@ -101,8 +101,12 @@ def continue_experiment(
     folder.refuse_if_closed()
     if not folder.has_experiment:
         return None
-    folder.refuse_if_run()
-    stored, wanted = experiment_config(folder), ExperimentConfig.from_canonical(config.canonical())
+    try:
+        stored = experiment_config(folder)
+    except StoreError:
+        folder.refuse_if_run()  # it may be at its start, before there is anything to read
+        raise
+    wanted = ExperimentConfig.from_canonical(config.canonical())
     free = {*LIMITS, "experiment_working_directory", *(("seed",) if wanted.seed is None else ())}
     lifted = {name for name in _UPWARDS if getattr(wanted, name) is None}
     fields = [name for name in ExperimentConfig.model_fields if name not in free - lifted]

@@ -84,8 +84,8 @@ def test_function_with_other_code_is_told(lab: Lab) -> None:
     assert not any(
         "the code changed" in note for note in health(PROGRAM.replace("json, sys", "json, os, sys"), 3)
     )
-    note = "the code changed: objective() from trial 3 on; results before and after may not be comparable"
-    assert note in health(PROGRAM.replace("+ 0", "+ 1"), 4)
+    notes = health(PROGRAM.replace("+ 0", "+ 1"), 4)
+    assert any(note.startswith("the code changed: objective() from trial 3 on; ") for note in notes)
 
 
 PROGRAM = """

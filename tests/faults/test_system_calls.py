@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -147,9 +148,10 @@ def test_the_recorded_disk_is_the_real_one(library: Path, tmp_path: Path) -> Non
     assert len(seconds) > 4
 
 
-def campaign(program: str, *arguments: str, keep: Path) -> str:
-    line = [sys.executable, "-P", str(HERE / program), *arguments, "--keep", str(keep)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=280, check=False)
+def campaign(program: str, *arguments: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="pf-", dir="/tmp") as keep:  # paths of sockets are short
+        line = [sys.executable, "-P", str(HERE / program), *arguments, "--keep", keep]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -158,9 +160,9 @@ def campaign(program: str, *arguments: str, keep: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("what", ["--kill", "--fail"])
-def test_slice_of_the_calls_at_which_something_happens(tmp_path: Path, what: str) -> None:
+def test_slice_of_the_calls_at_which_something_happens(what: str) -> None:
     """Run a few of the experiments of `make nth` and `make kills`."""
-    out = campaign("nth.py", what, "--most", "6", keep=tmp_path)
+    out = campaign("nth.py", what, "--most", "6")
     rows = [line.split("|") for line in out.splitlines() if line.startswith(("| command", "| function"))]
     assert sum(int(row[5]) for row in rows) > 0
 
@@ -168,8 +170,8 @@ def test_slice_of_the_calls_at_which_something_happens(tmp_path: Path, what: str
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_slice_of_the_power_cuts_loses_nothing(tmp_path: Path) -> None:
+def test_slice_of_the_power_cuts_loses_nothing() -> None:
     """Run a few of the experiments of `make powercuts`."""
-    out = campaign("powercuts.py", "--cuts", "12", keep=tmp_path)
+    out = campaign("powercuts.py", "--cuts", "12")
     assert "12 power cuts" in out
     assert "| readable |" in out

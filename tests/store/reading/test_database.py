@@ -35,7 +35,7 @@ def test_database_of_a_newer_pitchpipe_is_refused(tmp_path: Path) -> None:
     database(tmp_path, "", 99)
     with (
         ExperimentView(ExperimentFolder(tmp_path)) as view,
-        pytest.raises(StoreError, match="pip install -U"),
+        pytest.raises(StoreError, match="upgrade Pitchpipe here"),
     ):
         view.summary()
 
