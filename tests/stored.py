@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,8 @@ class MadeExperiment:
         )
         names = tuple(objective["name"] for objective in row.config["objectives"])
         self.store = Store.create(self.folder.database, row, names)
+        # Not every test closes it, and Python 3.13 warns of a connection that is left open.
+        weakref.finalize(self, self.store._db.close)
 
     def commit(
         self,
