@@ -29,11 +29,11 @@ from ..store import ExperimentFolder, FolderError, Store, default_directory, ste
 from ..trial_agent import other_compiler, pickled, write_whole
 from . import hooks as _hooks
 from .code_snapshot import take_snapshot
+from .function_digest import function_files
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
 from .manager_snapshot import ManagerSnapshot
 from .run_settings import code_directory_of, names_of_objectives, new_store
-from .start_facts import function_files
 
 if TYPE_CHECKING:
     from .warm_start import WarmStart
@@ -129,9 +129,7 @@ def resume_experiment(
         if function is not None:
             _write_function(folder, function, config)
         elif not ending:
-            _refuse_other_python(
-                folder.function_file, "function", "Experiment(function, ..., resume_if_exists=True)"
-            )
+            _check_function(folder)
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
         trackers, notes = _trackers_and_notes(config, ending=ending)
@@ -140,7 +138,6 @@ def resume_experiment(
     except BaseException:
         folder.disown()
         raise
-    executor = executor or executor_for(config, ending=ending)
     hooks = Hooks(callbacks=[*callbacks, *trackers], stopper=stopper)
     first = _stop if ending and first_events is None else first_events
     if retry_cancelled and not ending:
@@ -149,7 +146,7 @@ def resume_experiment(
         folder,
         config,
         store,
-        executor,
+        executor or executor_for(config, ending=ending),
         clock,
         hooks=hooks,
         first_events=first,
@@ -165,6 +162,11 @@ def _write_function(
     files = function_files(function, config.trial_code_directory)
     write_whole(folder.function_file, pickled(function, sys.argv))
     write_whole(folder.function_files, dumps(files).encode())
+
+
+def _check_function(folder: ExperimentFolder) -> None:
+    """Raise `FolderError` for a function that this Python cannot run."""
+    _refuse_other_python(folder.function_file, "function", "Experiment(function, ..., resume_if_exists=True)")
 
 
 def _refuse_other_python(file: Path, what: str, remedy: str) -> None:

@@ -6,26 +6,16 @@ they have loaded. Variables of the environment, which may be secret, are not not
 
 from __future__ import annotations
 
-import dis
-import inspect
 import json
-import os
 import platform
 import shutil
 import socket
 import subprocess
-import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import CodeType, FunctionType, MethodType
-
-from ..sdk import file_digest
 
 MAX_DIFF = 256 * 1024  # bytes
 _TIMEOUT = 10.0  # seconds: a repository may lie on a slow disk, and git looks at each file
@@ -113,113 +103,3 @@ def _output(command: Sequence[str]) -> str | None:
             return file.read(MAX_DIFF).decode("utf-8", "replace")
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def function_files(function: Callable[..., object], code_directory: Path) -> dict[str, str]:
-    """Return the digest of the file that a function or class came from, by its path in the code directory.
-
-    One from the program itself, or from a notebook, is pickled without its file, which may start the experiment as
-    well. It has a digest of its own code, and of what that uses: functions, classes and plain values of the program.
-
-    >>> function_files(len, Path("/"))
-    {}
-    """
-    bound: list[object] = []
-    while isinstance(function, partial):
-        bound += [function.args, function.keywords]
-        function = function.func
-    owner = inspect.unwrap(function) if callable(function) else function
-    if not (inspect.isroutine(owner) or inspect.isclass(owner)):
-        owner = type(owner)
-    file = getattr(sys.modules.get(owner.__module__ or ""), "__file__", None)
-    if owner.__module__ != "__main__" and file is not None and (digest := file_digest(file)) is not None:
-        with suppress(OSError):  # the working directory was deleted
-            file = os.path.abspath(file)
-        path = Path(file)
-        inside = path.is_relative_to(code_directory)
-        return {str(path.relative_to(code_directory) if inside else path): digest}
-    is_python = inspect.isfunction(owner) or inspect.ismethod(owner) or inspect.isclass(owner)
-    code = _CodeDigest(owner.__module__)
-    code.add(bound)
-    code.add(owner)
-    return {f"{owner.__qualname__}()": code.hexdigest()} if is_python else {}
-
-
-class _CodeDigest:
-    """A digest of objects of one module: their code, and what the code names, as far as the module defines it."""
-
-    def __init__(self, module: str | None) -> None:
-        self._module = module
-        self._digest = blake2b(digest_size=8)
-        self._seen: set[int] = set()
-
-    def hexdigest(self) -> str:
-        """Return the digest of what was added."""
-        return self._digest.hexdigest()
-
-    def add(self, value: object) -> None:
-        """Add a function, a class or a plain value; anything else, such as a module or an array, does not count."""
-        if isinstance(value, staticmethod | classmethod | MethodType):
-            value = value.__func__
-        if callable(value) and not isinstance(value, type):
-            value = inspect.unwrap(value)
-        if isinstance(value, list | dict):
-            if id(value) in self._seen:
-                return  # it may contain itself
-            self._seen.add(id(value))
-        if isinstance(value, property):
-            self._add_all((value.fget, value.fset, value.fdel))
-        elif isinstance(value, FunctionType | type):
-            self._add_definition(value)
-        elif isinstance(value, CodeType):
-            self._add_code(value)
-        elif isinstance(value, list | tuple):
-            self._say(type(value).__name__)
-            self._add_all(value)
-        elif isinstance(value, dict):
-            self._say("dict")
-            self._add_all(value.items())
-        elif isinstance(value, set | frozenset):  # its order differs from process to process
-            self._say(repr(sorted(map(repr, value))))
-        elif value is None or isinstance(value, str | bytes | int | float | complex):
-            self._say(repr(value))
-
-    def _add_all(self, values: Iterable[object]) -> None:
-        for value in values:
-            self.add(value)
-
-    def _add_definition(self, value: FunctionType | type) -> None:
-        """Add a function or a class, unless another module defines it, whose file is noted when a trial loads it."""
-        self._say(value.__qualname__)
-        if value.__module__ != self._module or id(value) in self._seen:
-            return
-        self._seen.add(id(value))
-        if isinstance(value, type):
-            self._add_all(value.__bases__)
-            members = vars(value).items()
-            self._add_all((name, one) for name, one in members if not name.startswith("__") or callable(one))
-            return
-        self._add_code(value.__code__)
-        self._add_all((value.__defaults__, value.__kwdefaults__))
-        for cell in value.__closure__ or ():
-            with suppress(ValueError):  # it is empty
-                self.add(cell.cell_contents)
-        for name in sorted(_global_names(value.__code__)):
-            if name in value.__globals__:
-                self._say(name)
-                self.add(value.__globals__[name])
-
-    def _add_code(self, code: CodeType) -> None:
-        self._digest.update(code.co_code)
-        self._add_all(code.co_consts)
-        self._say(" ".join(code.co_names))
-
-    def _say(self, text: str) -> None:
-        self._digest.update(f"{text}\0".encode("utf-8", "surrogatepass"))
-
-
-def _global_names(code: CodeType) -> set[str]:
-    """Return the names that code, and the functions in it, may take from the module."""
-    inner = [_global_names(one) for one in code.co_consts if isinstance(one, CodeType)]
-    own = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return own.union(*inner)

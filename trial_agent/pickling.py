@@ -106,8 +106,7 @@ def _take_arguments(arguments: Sequence[str]) -> None:
 
 _LIBRARY = os.path.dirname(os.__file__)
 _reducers: Any = cloudpickle.Pickler.dispatch_table
-
-
+# Stands in the bytes beside each piece of code, for `other_compiler` to find.
 _COMPILER = "compiled by Python {}.{}".format(*sys.version_info)
 
 
