@@ -19,7 +19,6 @@ from .printing import print_warning
 if TYPE_CHECKING:
     from ..config import ExperimentConfig, Finding
     from ..manager import Manager
-    from ..store import ExperimentFolder
 
 
 def checked_config(
@@ -152,8 +151,6 @@ def make_experiment(
             if resume_if_exists and experiment_id is not None:
                 manager = continue_experiment(config, experiment_id, directory=directory)
             is_new = manager is None
-            if manager is not None:
-                _tell_higher_limits(path, manager.folder, config)
             manager = manager or create_experiment(
                 config, directory=directory, experiment_id=experiment_id, source=path
             )
@@ -168,18 +165,6 @@ def make_experiment(
         text = json.dumps(read_overridden(path, overrides).data, indent=2, ensure_ascii=False)
         (manager.folder.path / "experiment.yml").write_text(text, encoding="utf-8")
     return manager
-
-
-def _tell_higher_limits(path: Path, folder: ExperimentFolder, wanted: ExperimentConfig) -> None:
-    """Say which limits of an experiment that continues are higher than those asked for, and stay."""
-    from ..manager import experiment_config
-
-    stored = experiment_config(folder)
-    for name in ("max_trial_number", "max_experiment_duration"):
-        kept, lower = getattr(stored, name), getattr(wanted, name)
-        if kept is not None and lower is not None and lower < kept:
-            warning = f"{name} stays {kept:g}: an experiment that continues keeps its higher limit"
-            print_warning(path, warning)
 
 
 def _import_ahead() -> None:

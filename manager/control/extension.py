@@ -118,12 +118,22 @@ def continue_experiment(
     higher = {name: _higher(getattr(stored, name), getattr(wanted, name)) for name in _UPWARDS}
     changes = Extension(**higher, trial_concurrency=wanted.trial_concurrency)
     extend_experiment(folder, changes, to_continue=False)
-    return resume_experiment(
+    manager = resume_experiment(
         folder, function=function, callbacks=callbacks, stopper=stopper, first_events=first_events
     )
+    manager.start_warnings = [*_kept_limits(stored, wanted)]
+    return manager
 
 
 _UPWARDS = ("max_trial_number", "max_experiment_duration")
+
+
+def _kept_limits(stored: ExperimentConfig, wanted: ExperimentConfig) -> Iterator[str]:
+    """Say which limits of an experiment are higher than those asked for, and stay."""
+    for name in _UPWARDS:
+        kept, lower = getattr(stored, name), getattr(wanted, name)
+        if _higher(lower, kept) is not None:
+            yield f"{name} stays {kept:g}: an experiment that continues keeps its higher limit"
 
 
 def _higher(before: float | None, now: float | None) -> Any:
