@@ -226,7 +226,7 @@ class _Table:
         cells = _Cells(
             objectives=view.metric_names(),
             main=view.main_objective(),
-            marks=view.marks()["front"],
+            marks=view.marks().get("front", {}),
             limits=view.limits(),
             reported=view.metric_values(rows, shown),
             noted=Annotations(view.folder).all(),

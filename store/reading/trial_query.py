@@ -39,8 +39,8 @@ _CONDITION = re.compile(rf"(?P<field>{_FIELD})(?P<symbol><=|>=|!=|==|=|<|>|~)(?P
 _SECOND = re.compile(r"(?:\s(?:or|and)\s|[&|]).*[<>=~]|[,;]|&&|\|\|", re.IGNORECASE)
 # Numbers that JSON does not know, but people do.
 _DECIMAL = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
-# As tables print them: 2 min 05 s.
-_DURATION = re.compile(r"(?:\d+\.?\d*\s*(?:s|min|m|h|d)(?:\s+|$))+")
+# As tables print them, 2 min 05 s, or without spaces: 1h30m.
+_DURATION = re.compile(r"(?:\d+\.?\d*\s*(?:s|min|m|h|d)\s*)+")
 _PART = re.compile(r"(\d+\.?\d*)\s*([smhd])")
 _SECONDS: Mapping[str, int] = MappingProxyType({"s": 1, "m": 60, "h": 3600, "d": 86400})
 # As Python and constraints write them; in quotes they are text.

@@ -41,7 +41,7 @@ from .failure_groups import FailureGroup, FailureRegion, read_failure_regions, r
 from .families import read_families, read_family, read_family_outline
 from .family_page import read_family_page
 from .feed import EventPage, Feed
-from .field_names import FieldNames, check_kind, field_of, with_fields
+from .field_names import FieldNames, check_kind, field_of, marks_of, with_fields
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .metrics import read_all_metric_names, read_family_metrics, read_metrics
 from .overview import read_everything, read_experiment, read_summary
@@ -192,10 +192,14 @@ class ExperimentView:
         return read_front(self.database)
 
     def marks(self) -> dict[str, dict[int, str]]:
-        """Return the marks of trials (or families) on the front, and of those that violate a limit, by column."""
-        front, are_several = self.front(), len(self.objectives()) > 1
-        on_front = {one: "knee" if one == front.knee else "yes" for one in front.trials if are_several}
-        return {"front": on_front, "limits": dict.fromkeys(front.infeasible, "violated")}
+        """Return the marks of trials (or families) in the columns that have some: `front`, `limits`."""
+        names = marks_of(self.database.objectives())
+        if not names:
+            return {}
+        front = self.front()
+        on_front = {one: "knee" if one == front.knee else "yes" for one in front.trials}
+        marks = {"front": on_front, "limits": dict.fromkeys(front.infeasible, "violated")}
+        return {name: marks[name] for name in names}
 
     def history(self) -> list[HistoryEntry]:
         """Return every result in order of time, with the best so far."""

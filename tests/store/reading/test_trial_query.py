@@ -332,6 +332,8 @@ def test_other_words_for_and_are_refused(text: str) -> None:
         ("duration < '5s'", 5.0),
         ("duration >= 2 min 05 s", 125.0),
         ("duration != 1.5h", 5400.0),
+        ("duration > 1h30m", 5400.0),
+        ("duration > 5min", 300.0),
         ("duration < 2 d 7 h", 198000.0),
         ("start_time > 2026-01-01", datetime(2026, 1, 1).timestamp()),
         ('end_time <= "2026-01-01 14:30:00"', datetime(2026, 1, 1, 14, 30).timestamp()),
