@@ -113,6 +113,13 @@ def read_learnable(view: ExperimentView, metric: str | None = None) -> Experimen
     return _with_curves(view, table, table.metric(metric), _CURVES)
 
 
+def curve_metrics(view: ExperimentView, numbers: Sequence[int]) -> list[str]:
+    """Return the names of what trials reported on their way, the main objective first."""
+    main = view.main_objective()
+    reported = {name for values in view.latest(numbers).values() for name in values}
+    return [main, *sorted(reported - {main})]
+
+
 def reported_numbers(
     view: ExperimentView, rows: Sequence[TrialRow], objectives: Sequence[str], step: int | None = None
 ) -> dict[int, dict[str, float]]:

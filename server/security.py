@@ -19,7 +19,7 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # all addresses, 
 _FAR = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 # The guard notes in the scope of a request that its token is that of readers.
 READS_ONLY = "pitchpipe.reads_only"
-WHY_READ_ONLY = "this link is for reading only: to change something, ask for the other one where you got it"
+WHY_READ_ONLY = "this link is read-only: to change something, ask the person who sent it for the full one"
 
 
 class SecurityError(ValueError):
@@ -49,7 +49,7 @@ class ServerLimits:
 class ServerSettings:
     """Where the server listens, and its tokens; raises `SecurityError` for an open address without a token.
 
-    Whoever has the `share_token` can read, and change nothing.
+    The `share_token` lets people read, and change nothing.
 
     >>> ServerSettings(host="0.0.0.0")
     Traceback (most recent call last):

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 _PROPOSALS = 10
-# What a sampler imports only when it makes its first suggestion that is not random.
-_LATE_LIBRARIES: Mapping[str, Sequence[str]] = MappingProxyType({"GPSampler": ("torch", "scipy")})
+# What a sampler imports when it first makes a suggestion that is not random.
+_LATE_LIBRARIES: Mapping[str, str] = MappingProxyType({"GPSampler": "torch"})
 
 
 class OptunaTuner(LearningTuner):
@@ -176,11 +176,9 @@ def _sampler(name: Any, arguments: Mapping[str, Json], seed: int) -> BaseSampler
 
     known = [each for each in optuna.samplers.__all__ if each.endswith("Sampler") and each != "BaseSampler"]
     cls = getattr(optuna.samplers, str(one_of("sampler", name, sorted(known))))
-    if missing := [
-        library for library in _LATE_LIBRARIES.get(cls.__name__, ()) if find_spec(library) is None
-    ]:
-        what = " and ".join(missing)
-        raise MissingExtraError(f"Optuna's {cls.__name__} needs {what}: pip install {' '.join(missing)}")
+    library = _LATE_LIBRARIES.get(cls.__name__)
+    if library is not None and find_spec(library) is None:
+        raise MissingExtraError(f"Optuna's {cls.__name__} needs {library}: pip install {library}")
     if "seed" in inspect.signature(cls).parameters:
         arguments = {"seed": seed, **arguments}
     with warnings.catch_warnings():

@@ -134,7 +134,7 @@ def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
 def note(figure: go.Figure, *lines: str, beyond: int = 0) -> None:
     """Write the lines that are not empty below a figure, up to so many pixels `beyond` its axes on the right.
 
-    What is longer than a phone is wide goes on in the next line.
+    What is longer than a phone is wide continues on the next line.
     """
     if lines := tuple(part for line in lines for part in textwrap.wrap(line, _NOTE, break_long_words=False)):
         text, below = "<br>".join(lines), {"yanchor": "top", "yshift": -52}

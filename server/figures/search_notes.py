@@ -20,9 +20,7 @@ from .tables import ExperimentTable, TrialRecord
 
 _FIRST = 10  # trials that tuners suggest before they learn
 _CHANCE = 0.3  # later trials that are better than the first ones by chance have this p-value or a lower one
-_FURTHER = (
-    0.35  # of the way from the median of the first trials to their best: what a best may gain by chance
-)
+_FURTHER = 0.35  # of the way from the first trials' median to their best: what a best may gain by chance
 _FEWEST_FIRST = 5  # of the first trials that succeeded
 _TOPS = (8, 4)  # the best eighth, and the best quarter
 _EDGE, _CROWD = 0.05, 0.8  # of a range; of the best trials

@@ -11,7 +11,7 @@ from nicegui import html, ui
 
 from ...store.reading import Curve, ExperimentView, FeedEvent, TrialDetail, flat
 from ...telling import duration_text, number_text, status_text
-from ..experiment_table import reported_numbers
+from ..experiment_table import curve_metrics, reported_numbers
 from ..experiments import Experiments
 from .elements import TRIAL_TONES, Place, attributed, badge, metric_field, panel, table
 from .figure_view import FigureView, curve_figure
@@ -58,13 +58,13 @@ class _Compared:
     @classmethod
     def read(cls, view: ExperimentView, names: Sequence[str], metric: str = "") -> _Compared:
         trials = [view.trial(name) for name in names]
-        numbers, main = [trial.sequence_id for trial in trials], view.main_objective()
-        intermediate = {name for values in view.latest(numbers).values() for name in values}
+        numbers = [trial.sequence_id for trial in trials]
+        metrics = curve_metrics(view, numbers)
         return cls(
             trials=trials,
             reported=reported_numbers(view, trials, view.metric_names()),
-            metrics=sorted({main, *intermediate}, key=lambda name: (name != main, name)),
-            curves=view.curves(numbers, metric or main, _POINTS),
+            metrics=metrics,
+            curves=view.curves(numbers, metric or metrics[0], _POINTS),
             directions={goal.name: goal.direction for goal in view.objectives()},
         )
 

@@ -67,8 +67,8 @@ class TableView:
         )
 
     @property
-    def asks_families(self) -> bool:
-        """Whether families suit what the address asks for: nothing that only single trials have."""
+    def suits_families(self) -> bool:
+        """Whether families can be shown: the address asks for nothing that only single trials have."""
         return not (self.is_filtered or self.filters)
 
     @property

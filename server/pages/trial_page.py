@@ -42,6 +42,7 @@ from ...telling import (
     visible,
 )
 from ...trial_agent import output_name
+from ..experiment_table import curve_metrics
 from ..experiments import Experiments
 from ..secrecy import hidden_values
 from .actions import copy_button, notes_panel
@@ -227,13 +228,13 @@ class _Snapshot:
     @classmethod
     def of(cls, view: ExperimentView, name: str, chosen: Sequence[str] = ()) -> _Snapshot:
         trial = view.trial(name)
-        number, main = trial.sequence_id, view.main_objective()
-        reported = view.latest([number]).get(number, {})
+        number = trial.sequence_id
+        metrics = curve_metrics(view, [number])
         return cls(
             trial=trial,
             config=view.config(),
-            metrics=sorted({main, *reported}, key=lambda name: (name != main, name)),
-            curves=_curves(view, number, chosen or [main]),
+            metrics=metrics,
+            curves=_curves(view, number, chosen or metrics[:1]),
             schedule=view.schedule(number) if view.has_schedules() else None,
             summary=view.summary(),
             ending=ending_of(trial, view, why_waiting),

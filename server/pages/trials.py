@@ -40,7 +40,7 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
     async with experiment_frame(experiments, experiment_id, "Trials", "trials") as (view, where, live):
         known = await asyncio.to_thread(_Known.read, view, chosen.where)
         chosen.families = known.has_repeats and (
-            chosen.asks_families if chosen.families is None else chosen.families
+            chosen.suits_families if chosen.families is None else chosen.families
         )
         html.h1("Trials").classes("pp-hidden")
         actions = TrialActions(view, where, lambda: table.selected())

@@ -226,7 +226,7 @@ def test_reader_reads_and_changes_nothing(made: MadeExperiment, method: str, pat
     for headers in ({"authorization": f"Bearer {READER}"}, {"cookie": f"pitchpipe_token={READER}"}):
         assert asking.get(WHERE, headers).status == 200
         reply = asking.ask(method, path, {}, headers)
-        assert (reply.status, "for reading only" in reply.error) == (403, True)
+        assert (reply.status, "read-only" in reply.error) == (403, True)
     owner = {"authorization": f"Bearer {TOKEN}"}
     assert asking.ask(method, path, {}, owner).status != 403
     assert asking.ask(method, path, {}, {**owner, "cookie": f"pitchpipe_token={READER}"}).status != 403

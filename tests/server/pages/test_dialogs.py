@@ -68,5 +68,5 @@ def test_changes_of_a_reader_are_refused_although_a_page_asks_for_them(
     monkeypatch.setattr(actions, "show_refusal", said.append)
     assert not asyncio.run(actions.made(os.abort))
     assert said == [
-        "this link is for reading only: to change something, ask for the other one where you got it"
+        "this link is read-only: to change something, ask the person who sent it for the full one"
     ]
