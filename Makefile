@@ -21,7 +21,7 @@
 #   make powercuts
 #                 rebuild the disk of an experiment as 1,000 power cuts leave it, and resume each
 #   make nth      each call to the kernel fails, once or for a while: half an hour of them
-#   make kills    manager and agent are killed at each of their calls
+#   make kills    each process of an experiment is killed at each of its calls
 #   make clean    remove what was built (and .venv)
 
 PYTHON ?= python3

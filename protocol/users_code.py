@@ -1,4 +1,7 @@
-"""Users' code that a process of an experiment imports: an experiment that it starts would import it again, for ever."""
+"""A guard against endless experiments: code that is imported for one must not start another.
+
+The other one would import the code again, and so on for ever.
+"""
 
 from __future__ import annotations
 

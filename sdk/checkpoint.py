@@ -171,7 +171,7 @@ def _not_copied(path: str, outer: list[str]) -> str:
     if S_ISDIR(mode):
         target = os.path.realpath(path)
         return "a link to a folder that holds it" if any(_holds(target, one) for one in outer) else ""
-    return "" if S_ISREG(mode) else "which is no file and no folder"
+    return "" if S_ISREG(mode) else "which is neither a file nor a folder"
 
 
 def _holds(folder: str, path: str) -> bool:

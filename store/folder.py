@@ -104,7 +104,7 @@ class ExperimentFolder:
                 f" pitchpipe.Search(folder='{self.path}') in Python"
             )
 
-    def _or_something_else(self) -> str:
+    def _alternatives(self) -> str:
         """Return how to continue or delete what is in this folder; empty while an experiment in it runs."""
         if not self.has_experiment:
             return ", or delete the folder"
@@ -171,7 +171,7 @@ class ExperimentFolder:
                 raise FolderError(f"{self.path} cannot be made: {error.strerror}") from error
             self.refuse_if_run()
             raise FolderExistsError(
-                f"{self.path} exists already: choose another --experiment-id{self._or_something_else()}"
+                f"{self.path} exists already: choose another --experiment-id{self._alternatives()}"
             ) from None
         self._lock, draft._lock = draft._lock, None
 

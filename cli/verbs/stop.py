@@ -42,7 +42,8 @@ def stop(
 ) -> None:
     """Stop an experiment and wait for its end. Results are kept, and `resume` can continue it.
 
-    If its manager was killed, the trials it left running are stopped. 'abc*' means all that run whose id begins so.
+    If its manager was killed, the trials it left running are stopped. 'abc*' means all running experiments whose id
+    begins with abc.
     """
     name = chosen_name(experiment, experiment_id) or ""
     if every and name:

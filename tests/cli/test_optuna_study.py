@@ -118,7 +118,6 @@ def test_export_of_a_search_space_that_only_its_tuner_reads_is_refused(
 def test_curve_of_a_study_is_the_main_objective(
     stored: Storing, call: Call, tmp_path: Path, load: Callable[[str], Any]
 ) -> None:
-
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
     trial = make_trial(0, "SUCCEEDED", EMPTY, final={"loss": 0.5, "ms": 3.0})
     stored(objectives=objectives, more={"searchSpace": SPACE}).write(
@@ -132,7 +131,6 @@ def test_curve_of_a_study_is_the_main_objective(
 def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attributes(
     stored: Storing, call: Call, tmp_path: Path, load: Callable[[str], Any]
 ) -> None:
-
     objectives = [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": ">= 1, <= 3"}]
     trials = [
         make_trial(0, "SUCCEEDED", EMPTY, final={"f1": 0.9, "ms": 8.0}),
@@ -152,7 +150,6 @@ def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attribut
 def test_options_that_python_takes_for_equal_are_told_apart(
     stored: Storing, call: Call, tmp_path: Path, load: Callable[[str], Any]
 ) -> None:
-
     unit = {"_type": "uniform", "_value": [0, 1]}
     options = [True, 1, "1", False, 0, "0", "true", [1], "[1]", 2.0]
     names = [1, "1", True]
@@ -200,7 +197,6 @@ def test_ranges_of_the_farthest_numbers_are_exported(
     values: list[float],
     is_log: bool,
 ) -> None:
-
     trials = [make_trial(place, "SUCCEEDED", {"x": value}, final=0.5) for place, value in enumerate(values)]
     stored(more={"searchSpace": {"x": {"_type": kind, "_value": numbers}}}).write("study", trials)
     assert call("export", "study", "--format", "optuna", "-o", tmp_path / "study.db").code == 0

@@ -18,7 +18,7 @@ import pytest
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.control import continue_experiment
-from pitchpipe.store import FolderError, FolderExistsError, Store, StoreError, default_directory
+from pitchpipe.store import FolderError, FolderExistsError, Store, StoreError, default_directory, discard
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.manager_process import is_lock_held
 
@@ -293,3 +293,14 @@ def test_folder_has_its_lock_when_it_appears(tmp_path: Path, monkeypatch: pytest
     folder = ExperimentFolder.create(tmp_path, "nightly")
     assert seen == [(False, True)]
     assert folder.manager() is not None
+
+
+def test_what_cannot_be_removed_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "full" / "inner").mkdir(parents=True)
+    for name in ("file", "empty", "full", "gone"):
+        discard(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+    (said,) = caplog.messages
+    assert str(tmp_path / "full") in said

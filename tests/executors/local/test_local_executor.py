@@ -21,7 +21,7 @@ from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptStarted, ResourcesChanged, StartRefused
 from pitchpipe.runner.ledger import Request
-from pitchpipe.store import ExperimentFolder
+from pitchpipe.store import ExperimentFolder, RuntimeDirectoryError
 
 from ..bench import Bench, Session
 from ..ray_support import lives
@@ -253,3 +253,14 @@ async def test_gpus_that_cannot_be_given_back_are_given_back_later(
         assert changes(other)[-1].busy_devices == (0,)
         shortage.undo()
         await other.until(lambda: not changes(other)[-1].busy_devices)
+
+
+async def test_executor_that_has_no_place_for_sockets_closes_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench("local", tmp_path)
+    executor = bench.executor()
+    monkeypatch.setenv("PITCHPIPE_RUNTIME_DIR", str(tmp_path / ("x" * 100)))
+    with pytest.raises(RuntimeDirectoryError):
+        await executor.open(bench.setup(Request()), lambda event: None)
+    await executor.close()
