@@ -106,8 +106,9 @@ def objective(parameters):
 def _python(lab: Lab, text: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PITCHPIPE_DIR": str(lab.directory)}
     command = [sys.executable, "-c", text]
+    # Bounded: what this guards against would go on for ever.
     return subprocess.run(
-        command, cwd=lab.folder, check=False, capture_output=True, text=True, env=environment
+        command, cwd=lab.folder, check=False, capture_output=True, text=True, env=environment, timeout=100
     )
 
 

@@ -100,21 +100,21 @@ def test_function_of_the_program_has_changed_with_what_it_uses(name: str, change
 
 
 DATA = """
-def first(): return 1
-def second(): return 2
-STEPS = {first, second, ("a", "b")}
+def made(number):
+    def step(): return number
+    return step
+STEPS = {*map(made, range(20)), ("a", "b")}
 DEEP = [RATE]
 for _ in range(5_000):
     DEEP = [DEEP]
 RING = [1]
 RING.append(RING)
-TABLE, NAMES, TEXT = [0.5] * SIZE, set(map(str, range(SIZE))), "x" * SIZE
-def train(p): return STEPS, DEEP, RING, TABLE, NAMES, TEXT
+def train(p): return STEPS, DEEP, RING
 """
 
 
-def data(source: str = DATA, rate: float = 0.1, size: int = 3) -> dict[str, Any]:
-    space: dict[str, Any] = {"__name__": "__main__", "RATE": rate, "SIZE": size}
+def data(source: str = DATA, rate: float = 0.1) -> dict[str, Any]:
+    space: dict[str, Any] = {"__name__": "__main__", "RATE": rate}
     exec(source, space)
     return space
 
@@ -123,14 +123,24 @@ def digest(space: dict[str, Any]) -> dict[str, str]:
     return function_files(space["train"], Path("/"))
 
 
-def test_data_of_any_shape_and_size_has_a_digest() -> None:
-    first, second = data(), data()  # both exist, so that their objects have other addresses
-    assert digest(first) == digest(second)
+def test_data_of_any_shape_has_a_digest() -> None:
+    several = [data() for _ in range(5)]  # they exist at once, so that their objects have other addresses
+    (same,) = {str(digest(space)) for space in several}
     for other in (
         data(rate=0.2),
-        data(size=4),
-        data(DATA.replace("return 2", "return 3")),
+        data(DATA.replace("range(20)", "range(21)")),
         data(DATA.replace('"b"', '"c"')),
+        data(DATA.replace("[1]", "[2]")),
     ):
-        assert digest(other) != digest(first)
-    assert digest(data(size=3_000_000)) == digest(data(size=3_000_000)) != digest(data(size=3_000_001))
+        assert str(digest(other)) != same
+
+
+@pytest.mark.parametrize(
+    "made", ["[0.5] * {}", "set(range({}))", "dict.fromkeys(range({}))", "'x' * {}", "b'x' * {}"]
+)
+def test_large_data_count_by_their_size_and_their_beginning(made: str) -> None:
+    def of(size: int) -> dict[str, str]:
+        return digest(data(f"DATA = {made.format(size)}\ndef train(p): return DATA\n"))
+
+    for size in (3, 50_000, 3_000_000):
+        assert of(size) == of(size) != of(size + 1)

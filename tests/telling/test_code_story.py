@@ -21,6 +21,7 @@ FOUND = {
     "the current is best": ([0.5], [0.9], ""),
     "none of the current succeeded": ([0.5], [None], "no trial"),
     "the best of the current violates a limit": ([0.9], [0.25, 0.8], "trial 1 with"),
+    "all of the current violate a limit": ([0.9], [0.8], "no trial"),
 }
 
 

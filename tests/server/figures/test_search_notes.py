@@ -71,13 +71,13 @@ def notes_of(losses: Sequence[float]) -> list[str]:
     )
 
 
-def improving(rng: np.random.Generator, explores: float, count: int = 60) -> list[float]:
+def improving(rng: np.random.Generator, explores: float, count: int = 60, size: int = 5) -> list[float]:
     """Return the results of a search that draws ten points at random, and then changes its best or explores."""
     found: list[tuple[float, Any]] = []
     for number in range(count):
         is_random = number < 10 or rng.random() < explores
         best = min(found, key=lambda one: one[0])[1] if found else None
-        point = rng.random(5) if is_random else np.clip(best + rng.normal(0, 0.1, 5), 0, 1)
+        point = rng.random(size) if is_random else np.clip(best + rng.normal(0, 0.1, size), 0, 1)
         found.append((float(((point - 0.4) ** 2).sum()), point))
     return [loss for loss, _ in found]
 
@@ -86,6 +86,12 @@ def improving(rng: np.random.Generator, explores: float, count: int = 60) -> lis
 def test_search_that_improves_is_never_said_to_be_like_random_search(explores: float) -> None:
     rng = np.random.default_rng(0)
     assert [seed for seed in range(60) if RANDOM in notes_of(improving(rng, explores))] == []
+
+
+def test_search_that_finds_the_best_early_and_explores_is_hardly_ever_said_to_be_like_random_search() -> None:
+    # Two parameters: ten random points are nearly as good as all that follow.
+    rng = np.random.default_rng(1)
+    assert sum(RANDOM in notes_of(improving(rng, 0.5, size=2)) for _ in range(100)) <= 1
 
 
 @pytest.mark.parametrize("draw", ["standard_normal", "random", "standard_exponential"])
