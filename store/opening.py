@@ -15,7 +15,6 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 from .errors import SQLITE_ERRORS, StoreError, check_wal, empty, explain, is_blank
 from .schema import SCHEMA_VERSION
@@ -33,13 +32,13 @@ _NEEDS_WRITER = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 # ---------------------------------------------------------------------- to write
 
 
-def open_to_write(path: Path, synchronous: Literal["OFF", "FULL"] = "FULL") -> sqlite3.Connection:
-    """Return a connection that writes, and syncs every commit, or nothing; raise `sqlite3.Error`."""
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """Return a connection that writes and syncs every commit; raise `sqlite3.Error`."""
     # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         db.execute(f"PRAGMA page_size = {_PAGE}")
-        db.execute(f"PRAGMA synchronous = {synchronous}")  # first: the header is synced, too
+        db.execute("PRAGMA synchronous = FULL")  # first: the header is synced, too
         begin_log(db)
         fit_log(db, path)
     except BaseException:

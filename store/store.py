@@ -86,7 +86,7 @@ class Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
         with _explained_at_creation(path):
             _make_private(path)
-            db = open_to_write(path, "FULL" if _survives_power_cut(row.config) else "OFF")
+            db = open_to_write(path)
             store = cls(path, db, objectives)
             with store._closed_if_it_fails():
                 store._make(row)
@@ -344,7 +344,11 @@ class Store:
         return self._db
 
     def _sync_as_configured(self, config: Config) -> None:
-        """Sync less than for a power cut only where the configuration of the experiment says so."""
+        """Sync each commit, unless the configuration of the experiment lets a power cut take the last ones.
+
+        Then NORMAL: the log is synced where it begins and before it is folded, so that a cut leaves a database that
+        can be read. The first commit was synced: the experiment is known, however much of the log is lost.
+        """
         if not _survives_power_cut(config):
             self._db.execute("PRAGMA synchronous = NORMAL")
             self.survives_power_cut = False

@@ -4,8 +4,8 @@
 
 A recorded experiment has two lives: its manager is killed and resumed. At each moment a part of what was not synced is
 lost (disk.py), and the experiment is opened and resumed to its end. With `durability: power` nothing that was
-acknowledged may be missing, and no trial fails for it. Without, no such promise is made: what can be read is resumed to
-its end, and the table says how often nothing can. See docs/reference/faults.md.
+acknowledged may be missing, and no trial fails for it. Without, the last commits may be missing, or the experiment as a
+whole; what is there can be read, and comes to its end. See docs/reference/faults.md.
 """
 
 from __future__ import annotations
@@ -134,12 +134,13 @@ class PowerCuts(Campaign):
         """Open, list and resume what the power cut left; the folder is kept if anything is wrong with it."""
         outcome = Outcome(plan)
         experiment = folder / "cut" / "lab" / "exp"
-        safe = set(_rows(folder / "least" / "lab" / "exp"))
+        least = folder / "least" / "lab" / "exp"
+        safe = set(_rows(least))
         before = set(beginnings(folder / "cut" / "witness"))
         is_strict = plan.durability == "power"
         ending, reason = _state(experiment)
         self.endings[plan.durability, plan.kind, ending] += 1
-        if is_strict and ((safe and ending != "readable") or ending in UNREADABLE):
+        if ending in UNREADABLE or (ending != "readable" and _state(least)[0] == "readable"):
             outcome.findings.note("lost", f"the database is {ending}: {reason}")
         if ending in UNREADABLE:
             outcome.kept = folder
