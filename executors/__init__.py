@@ -8,7 +8,7 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .errors import ExecutorError
-    from .tasks import Heartbeat, Tasks, in_thread_or_here
+    from .tasks import SUSPECT_AFTER, Heartbeat, Tasks, in_thread_or_here
     from .trial_executor import Cursors, RunSetup, TrialExecutor
 else:
     __getattr__ = lazy_names(__name__, __file__)

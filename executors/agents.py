@@ -22,13 +22,13 @@ import base64
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ..runner import AgentLost, AgentSilent, AttemptOrder, Event, ExecutorFailed
+from ..runner import AgentLost, AgentSilent, AttemptOrder, Event, ExecutorFailed, Wait
 from ..trial_agent import Event as AgentEvent
 from ..trial_agent import FilePart, HelloReply, Kill, Pause, ReadFile, Request, Start
 from .running_attempts import Attempt, RunningAttempts
-from .tasks import Tasks
+from .tasks import START_TIMEOUT, SUSPECT_AFTER, Tasks
 from .trial_executor import Cursors, Deliver, RunSetup, TrialExecutor
 
 _log = logging.getLogger(__name__)
@@ -104,6 +104,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._delivered: dict[AgentLink, int] = {}  # not in any turn yet
         self._confirmed: dict[AgentLink, int] = {}  # committed, and not yet acknowledged
         self._seen: dict[AgentLink, frozenset[Attempt]] = {}  # what agents had run when they were met
+        self._silent: dict[str, float] = {}  # agents in `_links`, and since when
+        self._ending: dict[Attempt, float] = {}  # attempts that were asked to end, and when
         self._closing = False
         self._is_starting_several = False
         self._losses_are_news = True
@@ -158,8 +160,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         if order is not None and (link := self._links.get(order.agent)) is not None:
             link.send(Kill(trial_id, attempt))
             link.flush()
-            patience = self.setup.run.grace + _KILL_MARGIN
-            self._tasks.later(patience, self._replace_agent, order)
+            self._ending.setdefault((trial_id, attempt), self.setup.clock())
+            self._tasks.later(self._kill_patience, self._replace_agent, order)
 
     def pause_trial(self, trial_id: str, attempt: int) -> None:
         """Have an attempt save a checkpoint and end; a function runs on until its next report."""
@@ -270,6 +272,40 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             if outcome is not None:
                 raise outcome
 
+    def waits(self) -> Iterator[Wait]:
+        """Yield which agents are starting or silent, and which attempts are to end."""
+        for agent, link in self._links.items():
+            if link not in self._seen:
+                yield self._wait_for_start(agent)
+        for agent, since in self._silent.items():
+            yield Wait(
+                what=f"agent {agent}, which gives no sign of life",
+                since=since,
+                longest=self.setup.agent_timeout,
+                then="it is killed, and its trials are retried",
+            )
+        for key, since in self._ending.items():
+            order = self._attempts.orders[key]
+            yield Wait(
+                what=f"trial {order.sequence_id} to end",
+                since=since,
+                longest=self._kill_patience,
+                then="its agent is killed",
+            )
+
+    def _wait_for_start(self, agent: str) -> Wait:
+        return Wait(
+            what=f"agent {agent} to start",
+            since=self._attempts.first_start(agent),
+            longest=max(self.setup.agent_timeout, START_TIMEOUT),
+            then="it is killed, and its trials are retried",
+        )
+
+    @property
+    def _kill_patience(self) -> float:
+        """How long (s) an attempt may take to end before its agent is killed."""
+        return self.setup.run.grace + _KILL_MARGIN
+
     def expect_losses(self) -> None:
         """Stop warning about lost agents: they are killed on purpose."""
         self._losses_are_news = False
@@ -289,8 +325,10 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Report the silence to the runner, which gives a silent agent no new work."""
         if is_silent:
+            self._silent[agent] = self.setup.clock() - SUSPECT_AFTER
             _log.warning("agent %s gives no sign of life", agent)
         else:
+            self._silent.pop(agent, None)
             _log.info("agent %s gives signs of life again", agent)
         self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent, cause=f"agent {agent}")])
 
@@ -360,12 +398,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     def _drop(self, agent: str) -> None:
         """Forget the link to an agent that is gone or is leaving, and what is still to be sent to it."""
         if (link := self._links.pop(agent, None)) is not None:
+            self._silent.pop(agent, None)
             self._seen.pop(link, None)
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
 
     def _on_end(self, order: AttemptOrder) -> None:
-        """Release what an ended attempt held (a hook for subclasses)."""
+        """Release what an ended attempt held (subclasses do more)."""
+        self._ending.pop((order.trial_id, order.attempt), None)
 
     def _emit(self, events: Iterable[Event]) -> None:
         if self._deliver is not None:

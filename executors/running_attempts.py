@@ -66,6 +66,12 @@ class RunningAttempts:
         """Return the orders of an agent, in the order in which it carries them out."""
         return [order for order in self.orders.values() if order.agent == agent]
 
+    def first_start(self, agent: str) -> float | None:
+        """Return when the first of an agent's attempts was started; None if it has none."""
+        return min(
+            (self._earliest[key] for key, order in self.orders.items() if order.agent == agent), default=None
+        )
+
     def events(self, agent: str, events: Sequence[AgentEvent], source: str, last: int) -> Iterator[Event]:
         """Translate the events of `agent` into the runner's; `last` is the number of the last one in its source.
 

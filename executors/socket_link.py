@@ -30,14 +30,10 @@ from ..trial_agent import (
     encode_request,
 )
 from .agents import AgentLink, Listener, attempts_in
-from .tasks import Heartbeat, Tasks
+from .tasks import START_TIMEOUT, SUSPECT_AFTER, Heartbeat, Tasks
 
 _log = logging.getLogger(__name__)
 
-# An agent that was silent for so long (s) gets no new work until it gives a sign of life.
-SUSPECT_AFTER = 3.0
-# A new process has to load its modules before it can say hello.
-_START_TIMEOUT = 60.0
 # How long (s) to wait before an agent that cannot be reached just now is tried again; then twice as long, up to 1 s.
 _TRY_AGAIN = 0.05
 # How often a connection may break, without an event from the agent in between, before the agent is given up.
@@ -99,7 +95,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         )
         self._starting: asyncio.TimerHandle | None = None
         if new:
-            patience = max(timeout, _START_TIMEOUT)
+            patience = max(timeout, START_TIMEOUT)
             self._starting = self._tasks.later(patience, self._on_silence, patience)
         else:
             self._heartbeat.start()

@@ -13,6 +13,10 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+# An agent that was silent for so long (s) gets no new work until it gives a sign of life.
+SUSPECT_AFTER = 3.0
+# A new process has to load its modules before it can say hello; so long (s) it may take at least.
+START_TIMEOUT = 60.0
 _Result = TypeVar("_Result")
 _BEATS = 4
 """How often a silent peer is asked for a sign of life before it is given up."""
@@ -152,6 +156,11 @@ class Heartbeat:
         if self._is_suspect:
             self._is_suspect = False
             self._on_suspect(False)
+
+    @property
+    def silence(self) -> float:
+        """How long (s) there has been no sign of life."""
+        return self._loop.time() - self._heard
 
     def stop(self) -> None:
         """Stop listening."""

@@ -13,12 +13,12 @@ receives it. It must keep three promises, which `tests/executors/test_trial_exec
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..runner import AttemptOrder, Event, Request, Totals
+from ..runner import AttemptOrder, Event, Request, Totals, Wait
 from ..trial_agent import RunSpec
 
 Deliver = Callable[[Sequence[Event]], None]
@@ -116,6 +116,10 @@ class TrialExecutor(ABC):
 
     def warnings(self) -> Sequence[str]:
         """Return, as sentences, what is wrong at present where trials run."""
+        return ()
+
+    def waits(self) -> Iterable[Wait]:
+        """Return what is waited for where trials run, and for how long."""
         return ()
 
     def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most have no virtual clock)

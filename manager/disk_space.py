@@ -11,11 +11,11 @@ import errno
 import logging
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from ..runner import AttemptEnded, BadReport, Event, StopRequested, is_disk_full
+from ..runner import AttemptEnded, BadReport, Event, StopRequested, Wait, is_disk_full
 from ..store import NotWritableError
 from ..trial_agent import disk_error
 
@@ -54,6 +54,13 @@ class DiskSpaceGuard:
     def warnings(self) -> list[str]:
         """Return what the experiment waits for, as a sentence; nothing if it does not wait."""
         return [f"{self._problem}: the experiment waits for {self._awaited}"] if self._problem else []
+
+    def waits(self) -> Iterator[Wait]:
+        """Yield what must be possible again before the experiment continues."""
+        if self._problem:
+            yield Wait(
+                what=f"{self._awaited}: {self._problem}", then="it can be written, or you stop the experiment"
+            )
 
     def demand(self) -> None:
         """Raise `NotWritableError` if something is not written yet."""

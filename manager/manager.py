@@ -22,6 +22,7 @@ from ..runner import (
     StopTrial,
     Totals,
     TrialRunner,
+    Wait,
     added_trial,
     event_of,
 )
@@ -86,6 +87,7 @@ class Manager:
         self._observers: list[Callable[[], None]] = []
         self._stop_reason: str | None = None
         self._is_closed = False
+        self._last_waits: list[Wait] = []  # while it is closed
         self._loop: TurnLoop | None = None
         self._dispatcher: Dispatcher
         self._opening: asyncio.Task[None]
@@ -141,6 +143,9 @@ class Manager:
         if self._is_closed:
             return
         self._is_closed = True
+        patience = max(_TERMINATE_TIMEOUT, self.config.kill_grace)
+        what, then = "the dispatcher and the agents to end", "they are killed"
+        self._last_waits = [Wait(what=what, since=self.now(), longest=patience, then=then)]
         self._opening.cancel()
         await asyncio.gather(self._opening, return_exceptions=True)
         self._open_loop.close()
@@ -149,9 +154,13 @@ class Manager:
             if isinstance(outcome, Exception):  # continue: the end must be written
                 _log.error("not everything could be ended: %r", outcome, exc_info=outcome)
         self._write_end(self._open_loop)
+        self._last_waits.clear()
         self.hooks.end(self._row)
         if self._mirror is not None:
+            what = f"the copy in {self.config.storage_path}"
+            self._last_waits = [Wait(what=what, since=self.now(), then="it is complete")]
             await asyncio.to_thread(self._mirror.sync)
+            self._last_waits.clear()
 
     def stop(self, reason: str = "the experiment was stopped") -> None:
         """End the experiment: trials get their grace, and results are kept."""
@@ -197,6 +206,20 @@ class Manager:
         of_runner = () if self.runner is None else self.runner.warnings()
         of_disk, of_executor = self._loop.disk_space.warnings(), self.executor.warnings()
         return [*of_disk, *of_executor, *of_runner, *self.hooks.warnings]
+
+    def waits(self) -> list[Wait]:
+        """Return everything that the experiment waits for at present; a new kind of wait gets its line here."""
+        if self._loop is None or self._is_closed:
+            return list(self._last_waits)
+        if self.runner is None:
+            return [*self._dispatcher.waits(), *self.executor.waits()]
+        return [
+            *self._loop.disk_space.waits(),
+            *self._dispatcher.waits(),
+            *self.executor.waits(),
+            *self._loop.timers.waits(),
+            *self.runner.waits(),
+        ]
 
     def add_trial(self, parameters: Mapping[str, Json]) -> None:
         """Run a trial with a user's parameters; raise `ValueError` if it can no longer be run."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..executors import TrialExecutor
-from ..runner import AttemptEnded, Event, ExperimentStatus, Tick, TrialRunner
+from ..runner import AttemptEnded, Event, ExperimentStatus, Tick, TrialRunner, Wait
 from .hooks import Hooks
 
 # A trial that still runs so long (s) after its grace is given up, and its agent ended.
@@ -61,6 +61,18 @@ class ExperimentTimers:
             return due
         asked = self._clock() + left
         return asked if due is None else min(due, asked)
+
+    def waits(self) -> Iterator[Wait]:
+        """Yield how long a stopping experiment waits for its last trials."""
+        if self._last_deadline is not None and self._runner.live:
+            patience = self._grace + _STOP_MARGIN
+            left = self._last_deadline.when() - self._loop.time()
+            yield Wait(
+                what="the last trials to end",
+                since=self._clock() + left - patience,
+                longest=patience,
+                then="they count as ended, and their agents are killed",
+            )
 
     def cancel(self) -> None:
         """Cancel all timers."""

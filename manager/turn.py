@@ -99,7 +99,7 @@ class TurnLoop:
         self._runner_may_be_written = True  # what the runner knows is in the store, or will be
         self._tasks = Tasks(self._fail)
         self._dispatcher: Dispatcher
-        self._timers: ExperimentTimers
+        self.timers: ExperimentTimers
         self._event_log: EventLog | None = None
         self._code_warning = CodeWarning(folder)
 
@@ -115,7 +115,7 @@ class TurnLoop:
     ) -> None:
         """Begin to take turns."""
         self._event_log = event_log
-        self.runner, self._dispatcher, self._timers = runner, dispatcher, timers
+        self.runner, self._dispatcher, self.timers = runner, dispatcher, timers
         self._last_reply = snapshot.get("heard")
         self._accepted = list(snapshot.get("accepted", []))
 
@@ -128,7 +128,7 @@ class TurnLoop:
         self._is_closing = True
         self.disk_space.close()
         if self.runner is not None:
-            self._timers.cancel()
+            self.timers.cancel()
         if self._event_log is not None:
             self._event_log.close()
         self._tasks.cancel()
@@ -306,7 +306,7 @@ class TurnLoop:
         self._hooks.after(turn.tick.changes, turn.events)
         if turn.tick.changes.code and self._store.has_several_codes():
             self._tasks.start(self._code_warning.log())
-        self._timers.set()
+        self.timers.set()
         for observer in self._observers:
             observer()
         self.look_for_progress()
@@ -341,7 +341,7 @@ class TurnLoop:
         if is_stalled:
             self.post([DispatcherAnswered(self._clock(), cause="dispatcher")])
         else:
-            self._executor.on_idle(self._timers.next_deadline())
+            self._executor.on_idle(self.timers.next_deadline())
 
     def _fetch_more(self) -> None:
         """Acknowledge committed reports, so that agents send more, unless the dispatcher has enough to read."""

@@ -75,5 +75,6 @@ if TYPE_CHECKING:
         last_line,
         signal_name,
     )
+    from .waits import Wait
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -31,6 +31,7 @@ from .trial import Trial
 from .trial_moves import Trials
 from .user_requests import UserRequests
 from .verdicts import TUNE_SOMETHING, TUNES_NOTHING
+from .waits import Wait, waits_of
 
 # How many agents start before their trials, at most: not all of them may be needed.
 _AGENTS_AHEAD = 4
@@ -279,6 +280,10 @@ class TrialRunner:
     def why_waiting(self, trial: Trial) -> str:
         """Say why a WAITING trial does not run yet."""
         return self._trials.why_waiting(trial)
+
+    def waits(self) -> list[Wait]:
+        """Return what the experiment waits for, as far as it is known here."""
+        return list(waits_of(self))
 
     def why_not_add(self) -> str:
         """Say why no trial can be added; return an empty text if one can."""

@@ -38,6 +38,7 @@ from ..printing import print_line, print_table
 from ..verb import best_by_option, directory_option, experiment_options, verb
 
 _SURELY = 5.0  # seconds between the manager's estimate and that of a reader
+_WAITS_HEAD = ("waits for", "since", "at most", "then")
 _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 
 
@@ -123,15 +124,19 @@ def _row(experiment: _Listed) -> tuple[str, ...]:
     )
 
 
-@verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json", "pitchpipe status --best-by knee")
+@verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json", "pitchpipe status --why")
 @experiment_options
 @best_by_option
+@click.option(
+    "--why", is_flag=True, help="Show all that the experiment waits for, how long, and what happens then."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, like run --json.")
 def status(
     experiment: str | None,
     experiment_id: str | None,
     directory: Path | None,
     best_by: str | None,
+    why: bool,
     as_json: bool,
 ) -> None:
     """Show the status of an experiment, running or not.
@@ -139,6 +144,9 @@ def status(
     ID is an experiment's id or its beginning.  [default: the one that is running, else the newest]
     """
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
+        if why:
+            _show_waits(view, as_json)
+            return
         try:
             whole = view.summary()
             summary = chosen_best(view, whole, best_by)
@@ -152,6 +160,34 @@ def status(
             return
         for line in _status_lines(view, summary, gain_text(whole)):
             print_line(line)
+
+
+def _show_waits(view: ExperimentView, as_json: bool) -> None:
+    """Print what the manager waits for."""
+    from ...manager.control import ControlError, manager_status
+
+    folder, summary, waits = view.folder, view.summary(), list[JsonObject]()
+    if folder.manager() is not None:
+        try:
+            waits = manager_status(folder.path)["waits"]
+        except ControlError as error:
+            raise Failure(f"{error}") from error
+    if as_json:
+        click.echo(to_json(waits).decode())
+    elif waits:
+        print_table(_WAITS_HEAD, map(_wait_row, waits))
+    else:
+        print_line(f"experiment {summary.id} waits for nothing: {_status_text(folder, summary)}")
+
+
+def _wait_row(wait: JsonObject) -> tuple[str, ...]:
+    since, longest = wait["since"], wait["longest"]
+    return (
+        visible(wait["what"]),
+        "" if since is None else duration_text(max(0.0, time.time() - since)),
+        "" if longest is None else duration_text(longest),
+        visible(wait["then"]),
+    )
 
 
 def _status_lines(view: ExperimentView, summary: Summary, gain: str) -> Iterator[str]:

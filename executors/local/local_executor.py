@@ -116,6 +116,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         return tuple(self._gpus[index].name if index in self._gpus else index for index in gpus)
 
     def _on_end(self, order: AttemptOrder) -> None:
+        super()._on_end(order)
         if order.gpus:
             self._give_back(order.trial_id)
 

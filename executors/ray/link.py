@@ -37,8 +37,8 @@ from ...trial_agent import (
     to_bytes,
 )
 from ..agents import AgentLink, Listener, attempts_in
-from ..socket_link import SUSPECT_AFTER, SocketLink
-from ..tasks import Heartbeat, Tasks, in_daemon_thread
+from ..socket_link import SocketLink
+from ..tasks import SUSPECT_AFTER, Heartbeat, Tasks, in_daemon_thread
 from .actor_calls import ActorCalls, kill_actor, ray_errors, reason_of
 from .agent_files import AgentFiles
 from .file_transfer import AgentLocation

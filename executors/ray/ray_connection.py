@@ -15,9 +15,10 @@ import importlib
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...protocol import JsonObject
+from ...runner import Wait
 from ..clusters import token_path_of
 from ..errors import ExecutorError
 from ..private_ray import RayLease, acquire
@@ -73,7 +74,10 @@ class RayConnection:
     ) -> None:
         self.is_private = address is None
         self.nodes: tuple[RayNode, ...] = ()
-        self.warning = ""  # a sentence while the cluster is away
+        self.warning = (
+            ""  # a sentence while the cluster is away, since `_away_since` (seconds since the epoch)
+        )
+        self._away_since = 0.0
         self._address = address
         self._listener = listener
         self._idle_timeout = idle_timeout
@@ -119,6 +123,12 @@ class RayConnection:
     def is_up(self) -> bool:
         """Whether Ray is there now."""
         return self._settled.is_set() and self._problem is None
+
+    def waits(self) -> Iterator[Wait]:
+        """Yield that the cluster is waited for, while it is away."""
+        if self.warning:
+            longest, then = self._reconnect_timeout, "the experiment ends in ERROR, and can be resumed"
+            yield Wait(what=f"{self._name} to answer", since=self._away_since, longest=longest, then=then)
 
     async def stop_waiting(self) -> None:
         """Stop reconnecting; whatever waits for Ray fails now."""
@@ -229,6 +239,7 @@ class RayConnection:
             self._listener.on_nodes(nodes)
 
     def _be_away(self, now: float) -> float:
+        self._away_since = time.time()
         patience = f"for {self._reconnect_timeout:g} s at most"
         self.warning = f"{self._name} does not answer: nothing new starts until it does ({patience})"
         _log.warning("%s", self.warning)
@@ -246,6 +257,7 @@ class RayConnection:
         if not self._joined:
             self._fail(f"{self._name} has ended, and another answers in its place: connect to it and resume")
             return
+        self._away_since = self._away_since if self.warning else time.time()
         self.warning = f"{self._name} is gone: what ran in it is run again in the one that takes its place"
         _log.warning("%s", self.warning)
         self._settled.clear()

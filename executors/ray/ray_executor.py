@@ -8,12 +8,12 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...protocol import JsonObject
-from ...runner import ExecutorFailed, Ledger, Totals, TotalsChanged
+from ...runner import ExecutorFailed, Ledger, Totals, TotalsChanged, Wait
 from ...trial_agent import Hello
 from ..agents import AgentLink, AgentTrialExecutor, Listener
 from ..errors import ExecutorError
@@ -135,6 +135,18 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             return [self._connection.warning] if self._connection.warning else []
         warning = too_few_nodes(self._connection.nodes, self.setup.request)
         return [warning] if warning else []
+
+    def waits(self) -> Iterator[Wait]:
+        """Yield what the executor waits for in Ray, and of its agents."""
+        if self._is_open or self._closing:
+            yield from self._connection.waits()
+            yield from super().waits()
+        else:
+            yield Wait(what="Ray to start or to reply", then="it is there, or the experiment ends in ERROR")
+
+    def _wait_for_start(self, agent: str) -> Wait:
+        since = self._attempts.first_start(agent)
+        return Wait(what=f"agent {agent} to start", since=since, then="Ray has free resources for it")
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Report a silent agent once its cluster replies: while it does not, its own warning covers its agents."""

@@ -55,13 +55,17 @@ class ControlRequest(TypedDict, total=False):
 
 
 class ManagerStatus(TypedDict):
-    """What only the manager knows: why trials wait, by their ids, what is wrong, and what is left to do."""
+    """What only the manager knows: why trials wait, by their ids, what is wrong, and what is left to do.
+
+    `waits` are all that it waits for, as objects with the names of `Wait`.
+    """
 
     pid: int
     status: str
     elapsed: float
     waiting: dict[str, str]
     warnings: list[str]
+    waits: list[JsonObject]
     rate: NotRequired[float | None]
     remaining: NotRequired[float | None]
     is_bound: NotRequired[bool]

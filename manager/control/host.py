@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
@@ -125,9 +126,17 @@ class RunningManager:
     def _status(self, _request: JsonObject) -> ManagerStatus:
         runner, config, now = self._manager.runner, self._manager.config, time.time()
         pid, warnings = os.getpid(), self._manager.warnings()
+        waits = [asdict(wait) for wait in self._manager.waits()]
         if runner is None:
             elapsed = now - self._began
-            return {"pid": pid, "status": "STARTING", "elapsed": elapsed, "waiting": {}, "warnings": warnings}
+            return {
+                "pid": pid,
+                "status": "STARTING",
+                "elapsed": elapsed,
+                "waiting": {},
+                "warnings": warnings,
+                "waits": waits,
+            }
         elapsed, rate = runner.elapsed(now), self._rate.rate(now)
         remaining, is_bound = forecast(
             total=config.max_trial_number,
@@ -146,6 +155,7 @@ class RunningManager:
             "is_bound": is_bound,
             "waiting": {trial.trial_id: runner.why_waiting(trial) for trial in waiting},
             "warnings": warnings,
+            "waits": waits,
         }
 
     def _note_progress(self) -> None:

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...executors import Heartbeat
+from ...executors import SUSPECT_AFTER, Heartbeat
 from ...protocol import (
     CommandType,
     Config,
@@ -41,6 +41,7 @@ from ...runner import (
     RestoreNeeded,
     SendCommand,
     TrialRunner,
+    Wait,
 )
 from ...store import DispatcherRecord, RecordRow, SavedState, Store
 from ..standby import DISPATCHER_COMMAND, StandbyDispatcher
@@ -279,6 +280,19 @@ class Dispatcher:
     def has_answered_all(self) -> bool:
         """Whether the dispatcher has done everything that it was sent."""
         return self._is_ready and self._progress.is_complete
+
+    def waits(self) -> Iterator[Wait]:
+        """Yield what is waited for here: a start, a sign of life, or what a plug-in computes."""
+        if self._setup.is_silent or self._is_terminated or self.has_answered_all:
+            return
+        silence = 0.0 if self._heartbeat is None else self._heartbeat.silence
+        if self._is_ready and silence < SUSPECT_AFTER:
+            n = self._progress.first_undone(self._sender.last)
+            yield Wait(what=f"the tuner or assessor to handle command {n}", then="it has done so, or raises")
+            return
+        what = "the dispatcher, which gives no sign of life" if self._is_ready else "the dispatcher to start"
+        since, longest = self._now() - silence, self._setup.timeout
+        yield Wait(what=what, since=since, longest=longest, then="it is replaced")
 
     # ------------------------------------------------------------------ replies
 

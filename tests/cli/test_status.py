@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,24 @@ def test_status_of_long_trials_tells_how_fast_they_report_and_what_is_left(
     state = {"pid": 7, "waiting": {}, **said}
     monkeypatch.setattr("pitchpipe.manager.control.manager_status", lambda _: state)
     assert f"running in process 7, 60 results/min, {left}" in call("status", "long").out.splitlines()
+
+
+def test_why_shows_all_that_is_waited_for(
+    stored: Storing, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = stored(status="RUNNING").write("e", [])
+    assert call("status", "e", "--why").out.startswith("experiment e waits for nothing: RUNNING")
+    folder.own()
+    waits = [
+        {"what": "trial 0 to end", "since": time.time() + 1000.0, "longest": 600.0, "then": "it is ended"},
+        {"what": "room", "since": None, "longest": None, "then": "there is room\x1b[2J"},
+    ]
+    monkeypatch.setattr("pitchpipe.manager.control.manager_status", lambda _: {"waits": waits})
+    head, first, second = (re.split(r" {2,}", line) for line in call("status", "e", "--why").out.splitlines())
+    assert head == ["waits for", "since", "at most", "then"]
+    assert first == ["trial 0 to end", "0.0 s", "10 min 00 s", "it is ended"]
+    assert second == ["room", '"there is room\\u001b[2J"']
+    assert json.loads(call("status", "e", "--why", "--json").out) == waits
 
 
 def test_status_before_the_first_end_names_the_best_intermediate_result(stored: Storing, call: Call) -> None:

@@ -78,10 +78,13 @@ async def test_suspected_agent_that_gives_a_sign_of_life_continues(hasty: Bench,
     async with hasty.session() as session:
         order, pid = await run_to_silence(session, tmp_path / "go")
         await session.until(lambda: silences(session)[-1:] == [(order.agent, False)])
+        (wait,) = session.executor.waits()
+        assert (wait.what, wait.longest) == (f"agent {order.agent}, which gives no sign of life", 60.0)
         os.kill(pid, signal.SIGCONT)
         (tmp_path / "go").touch()
         assert not (await session.end_of(order)).lost
         assert (order.agent, True) in silences(session)
+        assert list(session.executor.waits()) == []
 
 
 @on("bench", LOCAL, "ray, called", "ray")

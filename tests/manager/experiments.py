@@ -116,10 +116,20 @@ def let_go(manager: Manager) -> None:
 
 
 def run(manager: Manager) -> ExperimentStatus:
+    """Run an experiment to its end; whenever nothing more is to be handled, it must wait for something."""
+    idle: list[int] = []
+    manager.watch(lambda: idle.append(manager.runner.created) if is_idle(manager) else None)  # type: ignore[union-attr]
     try:
         return asyncio.run(manager.run())
     finally:
         let_go(manager)
+        assert idle == []
+
+
+def is_idle(manager: Manager) -> bool:
+    """Return whether an experiment that is not over has no turn to come and waits for nothing."""
+    loop = manager._open_loop
+    return not (loop.over.done() or loop._is_scheduled or manager.waits())
 
 
 # --------------------------------------------------------------------------- what a store tells
