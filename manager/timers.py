@@ -30,7 +30,7 @@ class ExperimentTimers:
         self._executor = executor
         self._hooks = hooks
         self._clock = clock
-        self._grace = grace
+        self._patience = grace + _STOP_MARGIN
         self._post = post
         self._loop = asyncio.get_running_loop()
         self._due: float | None = None
@@ -42,8 +42,7 @@ class ExperimentTimers:
         if self._runner.status is ExperimentStatus.STOPPING:
             # However many events come in, the wait for the last trials is bounded.
             if self._last_deadline is None:
-                patience = self._grace + _STOP_MARGIN
-                self._last_deadline = self._loop.call_later(patience, self._give_up_on_trials)
+                self._last_deadline = self._loop.call_later(self._patience, self._give_up_on_trials)
             return
         due = self.next_deadline()
         if due == self._due or self._executor.has_virtual_clock:
@@ -65,12 +64,11 @@ class ExperimentTimers:
     def waits(self) -> Iterator[Wait]:
         """Yield how long a stopping experiment waits for its last trials."""
         if self._last_deadline is not None and self._runner.live:
-            patience = self._grace + _STOP_MARGIN
             left = self._last_deadline.when() - self._loop.time()
             yield Wait(
                 what="the last trials to end",
-                since=self._clock() + left - patience,
-                longest=patience,
+                since=self._clock() + left - self._patience,
+                longest=self._patience,
                 then="they count as ended, and their agents are killed",
             )
 
