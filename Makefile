@@ -22,6 +22,8 @@
 #                 rebuild the disk of an experiment as 1,000 power cuts leave it, and resume each
 #   make nth      each call to the kernel fails, once or for a while: half an hour of them
 #   make kills    each process of an experiment is killed at each of its calls
+#   make partitions
+#                 a Ray of two nodes whose network fails: needs root
 #   make clean    remove what was built (and .venv)
 
 PYTHON ?= python3
@@ -40,6 +42,7 @@ FAULTS_ARGS ?= --seed 1 --minutes 10 --jobs 4
 POWERCUTS_ARGS ?= --cuts 1000
 NTH_ARGS ?= --minutes 30
 KILLS_ARGS ?=
+PARTITIONS_ARGS ?=
 
 # Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -61,7 +64,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls dist/pitchpipe-*.whl)
 
-.PHONY: ready demo test quick test-cluster mutants docs docs-version images bench faults powercuts nth kills peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: ready demo test quick test-cluster mutants docs docs-version images bench faults powercuts nth kills partitions peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -146,6 +149,10 @@ powercuts: $(INSTALLED)
 nth: $(INSTALLED)
 	@echo "== calls that fail"
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/nth.py --fail $(NTH_ARGS)
+
+partitions: $(INSTALLED)
+	@echo "== partitions"
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/partitions.py $(PARTITIONS_ARGS)
 
 kills: $(INSTALLED)
 	@echo "== kills at every call"

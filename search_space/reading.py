@@ -24,6 +24,9 @@ _SYNONYMS = {
     "log": "loguniform",
     "gaussian": "normal",
 }
+_OF_ARCHITECTURES = frozenset(
+    ("layer_choice", "input_choice", "mutable_layer", "mutable_type", "value_choice")
+)
 
 
 def read(space: Any) -> tuple[tuple[Parameter, ...], frozenset[str], list[Problem]]:
@@ -151,6 +154,10 @@ class _Reader:
             return True
         word = type_name.lower() if isinstance(type_name, str) else ""
         synonym = _SYNONYMS.get(word, word if word in TYPES else "")
+        if word in _OF_ARCHITECTURES:
+            what, hint = "belongs to NNI's architecture search", "write a choice between your layers"
+            self.problem((*path, "_type"), f"{word} {what}, which is not supported", hint)
+            return False
         hint = f"did you mean {synonym!r}?" if synonym else nearest(word, TYPES)
         self.problem(
             (*path, "_type"), f"unknown type {brief(type_name)}", hint or f"known types: {', '.join(TYPES)}"

@@ -109,6 +109,7 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
 
     patience = _grace_of(folder) + _PATIENCE
     by = f"process {manager.pid} on {manager.host}"
+    _wake(manager)
     try:
         ask_manager(folder.path, {"op": "stop"})
     except ControlError:
@@ -120,6 +121,15 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
     if not folder.wait_until_unmanaged(patience):
         end = f"end it there: kill -9 {manager.pid}" if manager.process is None else f"kill -9 {manager.pid}"
         raise Failure(f"{by} is still running after {patience:g} s: {end}", FAILED)
+
+
+def _wake(manager: ManagerInfo) -> None:
+    """Have a manager that is suspended, as by Ctrl-Z, continue: only then can it end its trials."""
+    process = manager.process
+    with suppress(psutil.Error):
+        if process is not None and process.status() == psutil.STATUS_STOPPED:
+            click.echo(f"process {manager.pid} was suspended: it continues, to end the experiment", err=True)
+            process.resume()
 
 
 def _grace_of(folder: ExperimentFolder) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +203,17 @@ def test_machine_that_died_with_all_its_processes_loses_nothing(lab: Lab) -> Non
     assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": TRIALS})
     assert result["retries"] == {"INFRA": 2}
     check_results(lab)
+
+
+def test_experiment_whose_manager_is_suspended_is_stopped(lab: Lab) -> None:
+    running = lab.start_run(lab.write(SCRIPT.replace("0.05", "300")))
+    lab.until(lambda: len(lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")) == 2, running)
+    os.kill(running.pid, signal.SIGSTOP)
+    lab.until(lambda: psutil.Process(running.pid).status() == psutil.STATUS_STOPPED)
+    stopped = lab.run("stop", "exp")
+    assert (stopped.code, f"process {running.pid} was suspended" in stopped.err) == (0, True)
+    running.communicate(timeout=30)
+    assert lab.query("SELECT status FROM experiment") == [("STOPPED",)]
 
 
 def test_experiment_whose_folder_is_deleted_ends_and_says_so(lab: Lab) -> None:

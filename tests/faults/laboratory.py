@@ -140,6 +140,7 @@ class Laboratory:
         self._library, self._record = library, record
         self.forgotten: set[str] = set()  # runs that the database may know nothing of
         self.counts: Counts | None = None  # of the latest life in which a call fails
+        self.quiet = QUIET
         self.mark = uuid.uuid4().hex
         self.experiment = folder / "lab" / "exp"
         for name in ("lab", "witness", "run", "hits-0"):
@@ -256,10 +257,7 @@ class Laboratory:
         self, process: subprocess.Popen[bytes], each: Round, hits: Path, outcome: Outcome
     ) -> int | None:
         """Return the exit code of a manager, None if it is stuck; meanwhile, let happen what is planned."""
-        deeds = [self._attack(process, kill, outcome) for kill in each.kills]
-        deeds += [self._copy_and_kill(process, each.put_back)] if each.put_back is not None else []
-        deeds += [self._fill(each.full, hits)] if each.full is not None and self.disk.is_mounted else []
-        deeds += [self._heal(each.call)] if each.call is not None and each.call.lasts else []
+        deeds = self._deeds(process, each, hits, outcome)
         began = changed = time.monotonic()
         traces = self._traces()
         while True:
@@ -270,8 +268,18 @@ class Laboratory:
                 now = time.monotonic()
                 if now > changed + 1.0 and traces != (traces := self._traces()):
                     changed = now
-                if now > changed + QUIET or now > began + LIFE:
+                if now > changed + self.quiet or now > began + LIFE:
                     return None
+
+    def _deeds(
+        self, process: subprocess.Popen[bytes], each: Round, hits: Path, outcome: Outcome
+    ) -> list[Iterator[str]]:
+        """Return what is to happen in a life; each yields while that is to come."""
+        deeds = [self._attack(process, kill, outcome) for kill in each.kills]
+        deeds += [self._copy_and_kill(process, each.put_back)] if each.put_back is not None else []
+        deeds += [self._fill(each.full, hits)] if each.full is not None and self.disk.is_mounted else []
+        deeds += [self._heal(each.call)] if each.call is not None and each.call.lasts else []
+        return deeds
 
     def _attack(self, manager: subprocess.Popen[bytes], kill: Kill, outcome: Outcome) -> Iterator[str]:
         """Kill a process after some seconds, as soon as there is one; yield while that is to come."""
