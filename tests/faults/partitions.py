@@ -15,11 +15,13 @@ import os
 import secrets
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -30,6 +32,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from campaign import Campaign
+from check import beginnings
 from laboratory import QUIET, Laboratory, Outcome
 from plan import Plan, Round
 
@@ -73,7 +76,10 @@ def can_partition() -> str:
         return f"there is no {', '.join(missing)}"
     script = f"ip link add link0 type veth peer name link1 && tc qdisc add dev link0 root {LOSS}"
     tried = subprocess.run(
-        ["unshare", "--net", "sh", "-c", script], capture_output=True, check=False, text=True
+        ["unshare", "--net", "--uts", "--mount", "sh", "-c", script],
+        capture_output=True,
+        check=False,
+        text=True,
     )
     return tried.stderr.strip()
 
@@ -84,22 +90,41 @@ def short_folder() -> Path:
 
 
 class Cluster:
-    """A head and a node of Ray, each in a network of its own, with one link between them."""
+    """A head and a node of Ray, each in a network of its own, with one link between them.
+
+    The node has another name, and other files in `labs` and `ray`, so that nothing but the link joins it to the head.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.labs, self.witnesses = folder / "labs", folder / "witnesses"
         self._calls = ""
         self._token = folder / "token"
         self._token.write_text(secrets.token_hex(32))
         self._keepers = [
             subprocess.Popen(
-                ["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE
+                [
+                    "unshare",
+                    "--net",
+                    "--uts",
+                    "--mount",
+                    "sh",
+                    "-c",
+                    "echo; exec cat",
+                ],  # until this process ends
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
             )
             for _ in range(2)
         ]
         for keeper in self._keepers:
             assert keeper.stdout is not None
             keeper.stdout.readline()
+        for path in (self.labs, self.witnesses, folder / "ray"):
+            path.mkdir()
+            if path != self.witnesses:
+                self._within(1, f"mount -t tmpfs tmpfs {path}")
+        self._within(1, "hostname another-node")
         self._rays: list[subprocess.Popen[bytes] | None] = [None, None]
         self._within(0, f"ip link add link0 type veth peer name link1 netns {self._keepers[1].pid}")
         for side, address in enumerate((HEAD, NODE)):
@@ -115,7 +140,7 @@ class Cluster:
 
     def enter(self, side: int) -> list[str]:
         """Return the words before a command that runs on the head (0) or on the node (1)."""
-        return ["nsenter", "--net", "--target", str(self._keepers[side].pid)]
+        return ["nsenter", "--net", "--uts", "--mount", "--target", str(self._keepers[side].pid)]
 
     def start(self, calls: str = "") -> None:
         """Start what does not run: Ray ends the processes of a node that it has given up."""
@@ -230,11 +255,15 @@ class Partition(Laboratory):
 
     def __init__(self, plan: OnCluster, folder: Path, cluster: Cluster, case: Case) -> None:
         super().__init__(plan, folder)
+        self.witness = cluster.witnesses / folder.name
+        self.witness.mkdir()
+        self.environment["PPFAULTS_WITNESS"] = str(self.witness)
         names = [name for name in self.environment if name.startswith(("PPFAULTS", "PITCHPIPE"))]
         passed = tuple((name, self.environment[name]) for name in names)
         self.plan = replace(plan, environment=passed)
         self.environment |= cluster.environment
         self.quiet = QUIET + case.seconds
+        self.given_up = 0  # runs of trials that were retried
         self._cluster, self._case = cluster, case
 
     def _command(self) -> list[str]:
@@ -246,13 +275,33 @@ class Partition(Laboratory):
         return [*super()._deeds(process, each, hits, outcome), self._fail()]
 
     def _fail(self) -> Iterator[str]:
-        while self._results() < 2 * self.plan.steps:
+        while not self._runs_on_both():
             yield "well"
         self._cluster.fail(self._case)
         until = time.monotonic() + self._case.seconds
         while time.monotonic() < until:
             yield "ill"
         self._cluster.heal()
+
+    def _runs_on_both(self) -> bool:
+        """Return whether two trials report; there is a processor for one on each node."""
+        if not self.experiment.joinpath("experiment.db").exists():
+            return False
+        reporting = "SELECT count(DISTINCT sequence_id) FROM metrics JOIN trials USING (sequence_id)"
+        with closing(self._read_only()) as db:
+            try:
+                return db.execute(f"{reporting} WHERE status = 'RUNNING'").fetchone() == (2,)
+            except sqlite3.OperationalError:  # its tables are being made
+                return False
+
+    def _forgotten(self) -> set[str]:
+        """Return the runs whose final result is not the trial's: of one out of reach the last results are not known."""
+        finals = "SELECT value FROM metrics WHERE kind = 'FINAL'"
+        with closing(self._read_only()) as db:
+            kept = {json.loads(value)["token"] for (value,) in db.execute(finals)}
+        given_up = {run for run in beginnings(self.witness) if run not in kept}
+        self.given_up = len(given_up)
+        return given_up
 
 
 def run_case(cluster: Cluster, name: str, kind: str, seed: int, keep: Path) -> Outcome:
@@ -266,10 +315,10 @@ def run_case(cluster: Cluster, name: str, kind: str, seed: int, keep: Path) -> O
         assessor=False,
         slow_tuner=False,
         favoured=name,
-        trials=6,
-        steps=60,
+        trials=8,
+        steps=150,
     )
-    folder = short_folder()
+    folder = Path(tempfile.mkdtemp(prefix="pf-", dir=cluster.labs))
     laboratory = Partition(plan, folder, cluster, CASES[name])
     outcome = Outcome(plan)
     try:
@@ -277,6 +326,7 @@ def run_case(cluster: Cluster, name: str, kind: str, seed: int, keep: Path) -> O
     finally:
         cluster.heal()
         laboratory.end(outcome)
+    outcome.kills["given up"] = laboratory.given_up
     # A trial whose node is out of reach runs again elsewhere, and both may come to their end.
     problems = [each for each in outcome.findings.problems if not each.startswith("repeated")]
     outcome.findings.problems = problems
@@ -297,19 +347,12 @@ class Partitions(Campaign):
 
     def report(self) -> str:
         """Return a table: what happened, and what was repeated."""
-        lines = ["| what fails | trials | lives | results | superseded | trials run to two ends | problems |"]
-        lines += ["|---|---|---:|---:|---:|---:|---:|"]
+        lines = ["| what fails | trials | results | runs given up | of them to the end | problems |"]
+        lines += ["|---|---|---:|---:|---:|---:|"]
         for each in self.outcomes:
             found, plan = each.findings, each.plan
-            facts = (
-                plan.favoured,
-                plan.kind,
-                each.lives,
-                found.acknowledged,
-                found.superseded,
-                found.repeated,
-            )
-            lines.append(f"| {' | '.join(map(str, facts))} | {len(found.problems)} |")
+            counts = (found.acknowledged, each.kills["given up"], found.repeated, len(found.problems))
+            lines.append(f"| {plan.favoured} | {plan.kind} | {' | '.join(map(str, counts))} |")
         return "\n".join(lines)
 
 
