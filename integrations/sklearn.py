@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
 
@@ -16,14 +17,20 @@ from ..sdk import flat_arguments
 from ..tuners import REGISTRY, Tuner
 from .requirements import required
 
+sklearn = required("sklearn", "1.6")
 model_selection = required("sklearn.model_selection", "1.6")
 utils = required("sklearn.utils", "1.6")
 exceptions = required("sklearn.exceptions", "1.6")
 joblib = required("joblib", "1.2", "sklearn")
+_HAS_FOLDS = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
+    1,
+    9,
+)  # how many it expects can be changed
 
 __all__ = ["PitchpipeSearchCV"]
 
 _STAGES = 3
+_NO_CHANCE = 1.28  # so many standard deviations behind the best: one candidate in ten would still catch up
 _Results: TypeAlias = Mapping[str, NDArray[Any]]  # the columns of `cv_results_`
 _EDGE = 1e-9  # a distribution may be infinite at the ends of the unit interval
 
@@ -34,13 +41,17 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
     `param_distributions` maps names to lists of values, to scipy distributions, or to parameters of a search space of
     Pitchpipe such as `{"_type": "loguniform", "_value": [1e-3, 10]}`; a list of such dicts is a choice between them.
     `n_iter` candidates are tried, or fewer if the space has no more. `tuner` (with `tuner_args`) is a tuner of
-    Pitchpipe that does not pause trials. If `n_jobs` is a multiple of the number of folds, that many candidates are
-    tried at once.
+    Pitchpipe that does not pause trials.
 
-    `resource` stops hopeless candidates early. With the default `factor` of 3, each candidate is scored on a ninth of
-    the resource, then on a third, then on all of it; it reaches the next stage only if it is among the best third of
-    the candidates in this one. The resource is `n_samples`, the number of training samples, or an integer parameter of
-    the estimator, which is at most `max_resource`. `cv_results_["fraction"]` says how much of it each row had.
+    `resource` stops hopeless candidates early. With "folds" a candidate is scored fold by fold, and no further once the
+    folds so far leave it a chance of less than 10 % against the best; `cv_results_["folds"]` says how many it had, and
+    one without all of them has a NaN as mean score. With "n_samples", the number of training samples, or an integer
+    parameter of the estimator, which is at most `max_resource`, and the default `factor` of 3, each candidate is scored
+    on a ninth of the resource, then on a third, then on all of it; it reaches the next stage only if it is among the
+    best third of the candidates in this one. `cv_results_["fraction"]` says how much each row had. None scores all.
+
+    With `reshuffle` candidates get other splits of the same kind, from one batch to the next, so that none is the best
+    because it suits the splits. It needs a `cv` that shuffles.
 
     Raises ValueError if these arguments do not fit together.
 
@@ -56,6 +67,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         "tuner": [str],
         "tuner_args": [dict, None],
         "resource": [str, None],
+        "reshuffle": ["boolean"],
         "max_resource": [Integral, None],
         "factor": [Real],
     }
@@ -69,6 +81,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         tuner: str = "Auto",
         tuner_args: Mapping[str, Json] | None = None,
         resource: str | None = None,
+        reshuffle: bool = False,
         max_resource: int | None = None,
         factor: float = 3,
         scoring: Any = None,
@@ -98,6 +111,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         self.tuner = tuner
         self.tuner_args = tuner_args
         self.resource = resource
+        self.reshuffle = reshuffle
         self.max_resource = max_resource
         self.factor = factor
 
@@ -107,45 +121,37 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         random = utils.check_random_state(self.random_state)
         space = _Space(self.param_distributions)
         tuner = self._make_tuner(space, int(random.randint(2**31 - 1)))
-        evaluation = _Evaluation(self, evaluate_candidates, _Folds(self._checked_cv_orig, random))
-        at_once = max(1, joblib.effective_n_jobs(self.n_jobs) // self.n_splits_)
+        folds = _Folds(self._checked_cv_orig, random, is_reshuffled=self.reshuffle)
+        jobs = joblib.effective_n_jobs(self.n_jobs)
+        evaluation: _Evaluation | _Race
+        if self.resource == "folds" and _HAS_FOLDS:
+            evaluation, at_once = _Race(self, evaluate_candidates, folds, jobs), jobs
+        else:
+            evaluation, at_once = (
+                _Evaluation(self, evaluate_candidates, folds),
+                max(1, jobs // self.n_splits_),
+            )
         for first in range(0, self.n_iter, at_once):
             ids = list(range(first, min(first + at_once, self.n_iter)))
             proposed = dict(zip(ids, tuner.generate_multiple_parameters(ids), strict=False))
             if proposed:
-                self._try(proposed, tuner, space, evaluation)
+                evaluation.try_all(proposed, tuner, space)
             if len(proposed) < len(ids):
                 break
         if evaluation.failure is not None:
             raise evaluation.failure
-
-    def _try(
-        self, proposed: dict[int, Parameters], tuner: Tuner, space: _Space, evaluation: _Evaluation
-    ) -> None:
-        """Score some candidates, on more and more of the resource, and tell the tuner how they ended."""
-        left = proposed
-        for stage in range(len(evaluation.fractions)):
-            is_last = stage + 1 == len(evaluation.fractions)
-            scores = evaluation.scores([space.decode(values) for values in left.values()], stage)
-            kept: dict[int, Parameters] = {}
-            for (number, parameters), score in zip(left.items(), scores, strict=True):
-                if evaluation.continues(score, stage):
-                    kept[number] = parameters
-                if not is_last and tuner.wants_periodical:
-                    tuner.receive_intermediate_result(
-                        number, parameters, score, trial_job_id=str(number), sequence=stage
-                    )
-                _tell(tuner, number, parameters, score, is_last, number in kept)
-            left = kept
-            if not left:
-                break
+        evaluation.finish()
 
     def _check_arguments(self) -> None:
         if isinstance(self.scoring, list | tuple | dict) and not isinstance(self.refit, str):
             raise ValueError("with several metrics, refit must name the one to maximise")
         if self.factor <= 1:
             raise ValueError(f"factor must be greater than 1, not {self.factor}")
-        if self.resource is None or self.resource == "n_samples":
+        if self.reshuffle and self.resource not in (None, "folds"):
+            raise ValueError(
+                "reshuffle and resource: candidates that share a part of the resource share the splits"
+            )
+        if self.resource in (None, "folds", "n_samples"):
             return
         if self.resource not in self.estimator.get_params():
             raise ValueError(f"resource: {type(self.estimator).__name__} has no parameter {self.resource!r}")
@@ -161,6 +167,14 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         tuner.update_search_space(space.form)
         return tuner
 
+    def _format_results(
+        self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
+    ) -> Any:
+        """Return the columns of `cv_results_`; those of a race come at its end, in the same dict."""
+        if (race := self.__dict__.get("_race")) is not None:
+            return race.collect(out)
+        return super()._format_results(candidate_params, n_splits, out, more_results)
+
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: _Results) -> int:
         """Return the row of the best candidate among those that had the whole resource."""
@@ -171,17 +185,138 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         return int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))
 
 
-def _tell(
-    tuner: Tuner, number: int, parameters: Parameters, score: float, is_last: bool, is_kept: bool
-) -> None:
-    """Tell the tuner how a candidate ended, if it did."""
-    if is_last and not math.isnan(score):
-        tuner.receive_trial_result(number, parameters, score)
-        tuner.trial_end(number, True)
-    elif is_last or not is_kept:
-        if not math.isnan(score):
-            tuner.trial_stopped(number)
-        tuner.trial_end(number, False)
+class _Race:
+    """Scores candidates fold by fold, and stops those that the folds so far leave no chance against the best.
+
+    All candidates see the same folds, so the differences to the best are compared, fold by fold: they vary less than
+    scores do. The remaining folds of a candidate are as good as those before them, give or take the usual variation.
+    """
+
+    def __init__(
+        self, search: PitchpipeSearchCV, evaluate: Callable[..., _Results], folds: _Folds, jobs: int
+    ) -> None:
+        self._search, self._evaluate, self._folds, self._jobs = search, evaluate, folds, jobs
+        self._count = search.n_splits_
+        self._candidates: dict[int, Parameters] = {}
+        self._fits: dict[int, list[Any]] = {}  # what scikit-learn tells of each fold
+        self._scores: dict[int, list[float]] = {}
+        self._best: list[float] = []  # of the best candidate with all folds
+        self._collected: list[Any] = []
+        self._results: dict[str, Any] = {}
+        self.failure: ValueError | None = None  # of the first fits, while no fit has succeeded
+        search._race = self
+
+    def try_all(self, proposed: Mapping[int, Parameters], tuner: Tuner, space: _Space) -> None:
+        """Score some candidates on as many folds as each deserves, and tell the tuner how they ended."""
+        self._folds.renew()
+        self._candidates |= {number: space.decode(values) for number, values in proposed.items()}
+        left, done = list(proposed), 0
+        while left:
+            more = min(self._count - done, max(1, self._jobs // len(left)))
+            self._score(left, range(done, done + more))
+            done += more
+            for number in list(left):
+                if (value := self._judge(number)) is not None:
+                    left.remove(number)
+                    _tell(tuner, number, proposed[number], value)
+
+    def _score(self, numbers: Sequence[int], folds: range) -> None:
+        """Have scikit-learn fit and score candidates on some folds."""
+        self._folds.chosen, self._collected = folds, []
+        self._search.n_splits_ = len(folds)  # so many it expects of each candidate
+        try:
+            self._evaluate([self._candidates[number] for number in numbers], cv=self._folds)
+        except ValueError as error:
+            self.failure = _excused(error, self.failure, bool(self._fits))
+        finally:
+            self._search.n_splits_, self._folds.chosen = self._count, None
+        for number in numbers:
+            fits, self._collected = self._collected[: len(folds)], self._collected[len(folds) :]
+            if fits:
+                self.failure = None
+                self._fits.setdefault(number, []).extend(fits)
+            scores = map(self._score_of, fits) if fits else [math.nan]
+            self._scores.setdefault(number, []).extend(scores)
+
+    def collect(self, out: Sequence[Any]) -> dict[str, Any]:
+        """Note the fits of the last call, the last ones of all; return the dict that the end fills."""
+        known = sum(map(len, self._fits.values()))
+        self._collected = list(out[known:])
+        return self._results
+
+    def _score_of(self, fit: Mapping[str, Any]) -> float:
+        scores = fit["test_scores"]
+        if not isinstance(scores, Mapping):
+            return float(scores)
+        if (metric := self._search.refit) not in scores:
+            raise ValueError("with several metrics, refit must name the one to maximise")
+        return float(scores[metric])
+
+    def _judge(self, number: int) -> float | None:
+        """Return the value of a candidate that needs no more folds, NaN if a fit failed; None if it continues."""
+        scores = self._scores[number]
+        if math.isnan(sum(scores)):
+            return math.nan
+        if len(scores) == self._count:
+            if not self._best or sum(scores) > sum(self._best):
+                self._best = scores
+            return float(np.mean(scores))
+        if not self._best:
+            return None
+        behind = -float(np.mean(self._differences(scores)))
+        others = [each for each in self._scores.values() if len(each) > 1 and each is not self._best]
+        spread = [np.var(self._differences(each), ddof=1) for each in others]
+        left = 1 / len(scores) - 1 / self._count
+        if not spread or behind <= _NO_CHANCE * math.sqrt(float(np.nanmedian(spread)) * left):
+            return None
+        return float(np.mean(self._best)) - behind
+
+    def _differences(self, scores: Sequence[float]) -> NDArray[np.float64]:
+        """Return how much better each score is than that of the best on the same fold, or than its mean."""
+        best = np.array(self._best)
+        return np.array(scores) - (best.mean() if self._folds.is_reshuffled else best[: len(scores)])
+
+    def finish(self) -> None:
+        """Fill the columns: one row for each candidate, and NaN for the folds that it did not need."""
+        del self._search._race
+        counts = [len(fits) for fits in self._fits.values()]
+        padded = [
+            each
+            for fits in self._fits.values()
+            for each in [*fits, *[_unknown(fits[0])] * (self._count - len(fits))]
+        ]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"One or more of the \w+ scores are non-finite")
+            columns = self._search._format_results(
+                [self._candidates[number] for number in self._fits], self._count, padded, {"folds": counts}
+            )
+        self._results.update(columns)
+
+
+def _unknown(fit: Any) -> Any:
+    """Return what a fit tells, with NaN for each number.
+
+    >>> _unknown({"fit_time": 0.5, "test_scores": {"a": 1.0}, "fit_error": None})
+    {'fit_time': nan, 'test_scores': {'a': nan}, 'fit_error': None}
+    """
+    if isinstance(fit, Mapping):
+        return {name: _unknown(value) for name, value in fit.items()}
+    return math.nan if isinstance(fit, Real) else fit
+
+
+def _excused(error: ValueError, failure: ValueError | None, has_results: bool) -> ValueError | None:
+    """Warn that all fits of some candidates failed; return what to raise at the end if no fit has succeeded."""
+    if "fits failed" not in str(error):
+        raise error
+    warnings.warn(str(error), exceptions.FitFailedWarning, stacklevel=3)
+    return None if has_results else failure or error
+
+
+def _tell(tuner: Tuner, number: int, parameters: Parameters, value: float) -> None:
+    """Tell the tuner the value of a candidate; NaN is a failure."""
+    if not math.isnan(value):
+        tuner.receive_trial_result(number, parameters, value)
+    tuner.trial_end(number, not math.isnan(value))
 
 
 class _Evaluation:
@@ -189,15 +324,44 @@ class _Evaluation:
 
     def __init__(self, search: PitchpipeSearchCV, evaluate: Callable[..., _Results], folds: _Folds) -> None:
         self._search, self._evaluate, self._folds = search, evaluate, folds
-        stages = 1 if search.resource is None else _STAGES
+        self._resource = None if search.resource == "folds" else search.resource
+        stages = 1 if self._resource is None else _STAGES
         self.fractions = [float(search.factor) ** -power for power in reversed(range(stages))]
         self._rungs: list[list[float]] = [[] for _ in self.fractions]
         self._has_results = False
         self.failure: ValueError | None = None  # of the first fits, while no fit has succeeded
 
-    def scores(self, candidates: list[Parameters], stage: int) -> list[float]:
+    def try_all(self, proposed: dict[int, Parameters], tuner: Tuner, space: _Space) -> None:
+        """Score some candidates, on more and more of the resource, and tell the tuner how they ended."""
+        self._folds.renew()
+        left = proposed
+        for stage in range(len(self.fractions)):
+            is_last = stage + 1 == len(self.fractions)
+            scores = self._scores([space.decode(values) for values in left.values()], stage)
+            kept: dict[int, Parameters] = {}
+            for (number, parameters), score in zip(left.items(), scores, strict=True):
+                if self._continues(score, stage):
+                    kept[number] = parameters
+                if not is_last and tuner.wants_periodical:
+                    tuner.receive_intermediate_result(
+                        number, parameters, score, trial_job_id=str(number), sequence=stage
+                    )
+                if is_last:
+                    _tell(tuner, number, parameters, score)
+                elif number not in kept:
+                    if not math.isnan(score):
+                        tuner.trial_stopped(number)
+                    tuner.trial_end(number, False)
+            left = kept
+            if not left:
+                break
+
+    def finish(self) -> None:
+        """Do nothing: scikit-learn has all rows."""
+
+    def _scores(self, candidates: list[Parameters], stage: int) -> list[float]:
         """Return the mean scores of candidates; NaN for one whose fit failed."""
-        fraction, resource = self.fractions[stage], self._search.resource
+        fraction, resource = self.fractions[stage], self._resource
         self._folds.fraction = fraction if resource == "n_samples" else 1.0
         if resource not in (None, "n_samples"):
             amount = max(1, round(fraction * (self._search.max_resource or 1)))
@@ -208,20 +372,12 @@ class _Evaluation:
         try:
             results = self._evaluate(candidates, cv=self._folds, more_results=more)
         except ValueError as error:
-            if "fits failed" not in str(error):
-                raise
-            return self._without_results(error, len(candidates))
+            self.failure = _excused(error, self.failure, self._has_results)
+            return [math.nan] * len(candidates)
         self.failure, self._has_results = None, True
         return [float(score) for score in results[self._metric(results)][-len(candidates) :]]
 
-    def _without_results(self, error: ValueError, count: int) -> list[float]:
-        """Warn that all fits of some candidates failed. The search raises it at the end if no fit has succeeded."""
-        if not self._has_results:
-            self.failure = self.failure or error
-        warnings.warn(str(error), exceptions.FitFailedWarning, stacklevel=2)
-        return [math.nan] * count
-
-    def continues(self, score: float, stage: int) -> bool:
+    def _continues(self, score: float, stage: int) -> bool:
         """Return whether a candidate is among the best that were scored in a stage so far; NaN never is."""
         if math.isnan(score):
             return False
@@ -238,12 +394,27 @@ class _Evaluation:
 
 
 class _Folds:
-    """The folds of a splitter, the same in every call, with only a `fraction` of the training samples."""
+    """The folds of a splitter, or the `chosen` ones of them, with only a `fraction` of the training samples.
 
-    def __init__(self, splitter: Any, random: Any) -> None:
+    They are the same in every call, unless they are reshuffled: then until the next `renew`.
+    """
+
+    def __init__(self, splitter: Any, random: Any, *, is_reshuffled: bool = False) -> None:
         self._splitter, self._random = splitter, random
         self._folds: list[tuple[Any, Any, Any]] = []
+        self.is_reshuffled = is_reshuffled
         self.fraction = 1.0
+        self.chosen: range | None = None
+        if is_reshuffled and not (hasattr(splitter, "random_state") and getattr(splitter, "shuffle", True)):
+            raise ValueError(
+                f"reshuffle: {splitter} does not shuffle; pass cv=KFold(5, shuffle=True), or without reshuffle"
+            )
+
+    def renew(self) -> None:
+        """Make other folds for the next candidates, if they are reshuffled."""
+        if self.is_reshuffled:
+            self._folds, self._splitter = [], copy(self._splitter)
+            self._splitter.random_state = int(self._random.randint(2**31 - 1))
 
     def split(self, *data: Any, **params: Any) -> Iterator[tuple[Any, Any]]:
         """Yield the indices of training and test samples. A larger fraction contains the samples of a smaller one."""
@@ -252,7 +423,9 @@ class _Folds:
                 (train, self._random.permutation(len(train)), test)
                 for train, test in self._splitter.split(*data, **params)
             ]
-        for train, order, test in self._folds:
+        for train, order, test in (
+            self._folds if self.chosen is None else [self._folds[n] for n in self.chosen]
+        ):
             count = math.ceil(self.fraction * len(train))
             yield train[np.sort(order[:count])], test
 

@@ -218,3 +218,80 @@ def test_bad_arguments_are_refused_before_anything_is_fitted(options: dict[str, 
     refused.estimator.__class__ = type("SVC", (Unfitted,), {})
     with pytest.raises((ValueError, TypeError), match=sentence):
         refused.fit(*iris())
+
+
+needs_folds = pytest.mark.skipif(
+    "not __import__('pitchpipe.integrations.sklearn').integrations.sklearn._HAS_FOLDS",
+    reason="an older scikit-learn scores all folds at once",
+)
+
+
+@needs_folds
+def test_candidates_are_scored_fold_by_fold() -> None:
+    space = {"C": {"_type": "loguniform", "_value": [1e-4, 100]}}
+    found = search(space=space, n_iter=12, cv=5, resource="folds").fit(*iris())
+    folds, means = found.cv_results_["folds"], found.cv_results_["mean_test_score"]
+    assert folds[0] == 5 > min(folds) >= 1
+    assert list(np.isnan(means)) == [count < 5 for count in folds]
+    for count, *scores in zip(
+        folds, *(found.cv_results_[f"split{fold}_test_score"] for fold in range(5)), strict=True
+    ):
+        assert list(np.isnan(scores)) == [False] * count + [True] * (5 - count)
+    assert found.best_score_ == np.nanmax(means)
+    assert (found.cv_results_["rank_test_score"][found.best_index_], found.n_splits_) == (1, 5)
+    same = model_selection.cross_val_score(svm.SVC(C=found.best_params_["C"]), *iris(), cv=5)
+    assert found.best_score_ == pytest.approx(same.mean())
+
+
+@needs_folds
+@pytest.mark.parametrize(
+    ("splitter", "more"),
+    [
+        ("TimeSeriesSplit", {}),
+        ("GroupKFold", {"groups": np.arange(150) % 7}),
+        ("ShuffleSplit", {}),
+        ("KFold", {}),
+    ],
+)
+def test_folds_of_any_kind_are_scored_one_by_one(splitter: str, more: dict[str, Any]) -> None:
+    order = np.random.default_rng(0).permutation(150)
+    X, y = (each[order] for each in iris())
+    cv = getattr(model_selection, splitter)(4)
+    found = search(n_iter=6, cv=cv, resource="folds", scoring="accuracy", return_train_score=True).fit(
+        X, y, **more
+    )
+    assert max(found.cv_results_["folds"]) == 4
+    assert len(found.cv_results_["params"]) == 6
+    assert np.isfinite(found.cv_results_["mean_train_score"][found.best_index_])
+
+
+@needs_folds
+def test_candidate_that_fails_in_a_fold_is_scored_no_further() -> None:
+    class Picky(svm.SVC):
+        def fit(self, X: Any, y: Any) -> Any:
+            if self.C > 5 and list(X[0]) != list(iris()[0][0]):  # in all folds but those with the first sample
+                raise ValueError("not this fold")
+            return super().fit(X, y)
+
+    with pytest.warns(exceptions.FitFailedWarning):
+        found = search(Picky(), {"C": [1.0, 2.0, 10.0]}, n_iter=3, cv=3, resource="folds").fit(*iris())
+    assert found.best_params_["C"] < 5
+
+
+@pytest.mark.parametrize("resource", [None, "folds"])
+def test_candidates_that_are_reshuffled_have_other_folds(resource: str | None) -> None:
+    same = {"C": {"_type": "uniform", "_value": [1, 1.0001]}}
+    cv = model_selection.StratifiedKFold(3, shuffle=True, random_state=0)
+    for is_reshuffled in (False, True):
+        found = search(space=same, n_iter=5, cv=cv, resource=resource, reshuffle=is_reshuffled).fit(*iris())
+        assert (len(set(found.cv_results_["split0_test_score"])) > 1) == is_reshuffled
+    for fixed in (3, model_selection.TimeSeriesSplit(3), model_selection.KFold(3)):
+        with pytest.raises(ValueError, match="does not shuffle"):
+            search(cv=fixed, reshuffle=True).fit(*iris())
+
+
+def test_several_metrics_are_scored_fold_by_fold() -> None:
+    options = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro", "resource": "folds", "n_jobs": 2}
+    with Lazy("joblib").parallel_config("threading"):
+        found = search(n_iter=5, cv=4, **options).fit(*iris())
+    assert found.best_score_ == np.nanmax(found.cv_results_["mean_test_f1_macro"])
