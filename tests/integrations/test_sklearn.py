@@ -269,7 +269,9 @@ def test_folds_of_any_kind_are_scored_one_by_one(splitter: str, more: dict[str, 
 def test_candidate_that_fails_in_a_fold_is_scored_no_further() -> None:
     class Picky(svm.SVC):
         def fit(self, X: Any, y: Any) -> Any:
-            if self.C > 5 and list(X[0]) != list(iris()[0][0]):  # in all folds but those with the first sample
+            if self.C > 5 and list(X[0]) != list(
+                iris()[0][0]
+            ):  # in all folds but those with the first sample
                 raise ValueError("not this fold")
             return super().fit(X, y)
 
