@@ -18,6 +18,7 @@
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
 #   make faults   kill processes for ten minutes, and see that nothing is lost (docs/reference/faults.md)
+#   make simulate whole experiments on a simulated machine: MINUTES=60 for an hour of them, SEED=7 for others
 #   make powercuts
 #                 rebuild the disk of an experiment as 1,000 power cuts leave it, and resume each
 #   make nth      each call to the kernel fails, once or for a while: half an hour of them
@@ -39,6 +40,9 @@ PEERS ?= .peers
 BENCH_ARGS ?=
 MUTANTS_ARGS ?= --table tests/mutants/TABLE.md
 FAULTS_ARGS ?= --seed 1 --minutes 10 --jobs 4
+SEED ?= 1
+MINUTES ?= 1
+SIMULATE_ARGS ?=
 POWERCUTS_ARGS ?= --cuts 1000
 NTH_ARGS ?= --minutes 30
 KILLS_ARGS ?=
@@ -64,7 +68,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls dist/pitchpipe-*.whl)
 
-.PHONY: ready demo test quick test-cluster mutants docs docs-version images bench faults powercuts nth kills partitions peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: ready demo test quick test-cluster mutants docs docs-version images bench faults simulate powercuts nth kills partitions peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -140,6 +144,10 @@ bench: $(INSTALLED)
 faults: $(INSTALLED)
 	@echo "== fault campaign"
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/campaign.py $(FAULTS_ARGS)
+
+simulate: $(INSTALLED)
+	@echo "== simulated experiments"
+	@$(BIN)/python -P tests/faults/simulation/simulate.py --seed $(SEED) --minutes $(MINUTES) $(SIMULATE_ARGS)
 
 # These three need a C compiler.
 powercuts: $(INSTALLED)

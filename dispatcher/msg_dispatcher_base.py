@@ -162,13 +162,14 @@ class MsgDispatcherBase(Recoverable):
         """Serve commands until Terminate, the end of the stream, or a failure."""
         for worker in self._workers:
             worker.start()
-        if self._was_restored:
-            self.send(CommandType.Initialized, self.capabilities())
         ending = self._serve()
         self._stop_workers(ending)
         ended_in_order = ending is Ending.TERMINATED and not self.worker_exceptions and not self.abandoned
         if self._checkpointing is not None and ended_in_order:
-            self._checkpointing.save_at_end(self._received)
+            try:
+                self._checkpointing.save_at_end(self._received)
+            except ChannelClosed as error:
+                _log.warning("The manager is gone: %s", error)
         if self.worker_exceptions:
             ending = Ending.FAILED
         _log.info("Dispatcher ends: %s", ending.value)
@@ -176,6 +177,8 @@ class MsgDispatcherBase(Recoverable):
 
     def _serve(self) -> Ending:
         try:
+            if self._was_restored:
+                self.send(CommandType.Initialized, self.capabilities())
             while (frame := self._channel.receive()) is not None:
                 if frame.command is CommandType.Terminate:
                     return Ending.TERMINATED
@@ -186,7 +189,7 @@ class MsgDispatcherBase(Recoverable):
                 self.enqueue_command(frame.command, loads(frame.payload) if frame.payload else "")
                 if self._checkpointing is not None:
                     self._checkpointing.save_if_due(self._received, self._clock())
-        except TruncatedFrame as error:
+        except (TruncatedFrame, ChannelClosed) as error:
             _log.warning("The manager is gone: %s", error)
         except Exception as error:  # noqa: BLE001 - the manager must learn of every failure
             self._report(error, self._received)

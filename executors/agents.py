@@ -316,6 +316,21 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for link in list(self._links.values()):
             link.kill()
 
+    def kill_agents(self, orders: Sequence[AttemptOrder]) -> None:
+        """Kill the agents of attempts that do not end; these end as the agents disappear."""
+        for order in orders:
+            self._replace_agent(order)
+
+    def give_up(self, orders: Sequence[AttemptOrder], reason: str, now: float) -> Sequence[Event]:
+        """Return what attempts have left in their spools, and their ends, from there if possible."""
+        known = self._attempts.orders
+        running = [order for order in orders if (order.trial_id, order.attempt) in known]
+        events = super().give_up([order for order in orders if order not in running], reason, now)
+        for agent in dict.fromkeys(order.agent for order in running):
+            mine = [order for order in running if order.agent == agent]
+            events = [*events, *self._attempts.last_events(mine, reason)]
+        return events
+
     def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
         """Translate an agent's events and deliver them."""
         if (link := self._links.get(agent)) is not None:

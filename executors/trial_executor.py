@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..runner import AttemptOrder, Event, Request, Totals, Wait
+from ..runner import AttemptEnded, AttemptOrder, Event, Request, Totals, Wait
 from ..trial_agent import RunSpec
 
 Deliver = Callable[[Sequence[Event]], None]
@@ -110,6 +110,13 @@ class TrialExecutor(ABC):
 
     def kill(self) -> None:  # noqa: B027  (a hook: there may be nothing to kill)
         """End all agents at once, without grace; the ends of their attempts arrive as events."""
+
+    def kill_agents(self, orders: Sequence[AttemptOrder]) -> None:  # noqa: B027  (a hook, as `kill`)
+        """End the agents of attempts that do not end."""
+
+    def give_up(self, orders: Sequence[AttemptOrder], reason: str, now: float) -> Sequence[Event]:
+        """Return the ends of attempts that do not end, after what they have reported and was not delivered."""
+        return [AttemptEnded(now, order.trial_id, order.attempt, error=reason) for order in orders]
 
     def expect_losses(self) -> None:  # noqa: B027  (a hook: there may be nothing to lose)
         """Stop warning about lost agents: everything is about to be killed on purpose."""

@@ -264,6 +264,7 @@ class Manager:
             clock=self.now,
             grace=self.config.kill_grace,
             post=loop.post,
+            guarded=loop.guarded,
         )
         loop.open(runner, self._dispatcher, timers, own, self._event_log(runner, totals, snapshot))
         loop.put_first(self._first_of_all(runner, own))

@@ -6,15 +6,20 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from ..executors import TrialExecutor
-from ..runner import AttemptEnded, Event, ExperimentStatus, Tick, TrialRunner, Wait
+from ..runner import Event, ExperimentStatus, Tick, TrialRunner, Wait
 from .hooks import Hooks
 
-# A trial that still runs so long (s) after its grace is given up, and its agent ended.
+# A trial that still runs so long (s) after its grace is ended with its agent.
 _STOP_MARGIN = 2.0
+# So long (s) after that it is given up: its agent may be out of reach.
+_KILL_MARGIN = 1.0
 
 
 class ExperimentTimers:
-    """The deadlines of an open experiment; each posts an event when it comes."""
+    """The deadlines of an open experiment; each posts events when it comes.
+
+    `guarded` calls its argument, and ends the experiment if that fails.
+    """
 
     def __init__(
         self,
@@ -25,6 +30,7 @@ class ExperimentTimers:
         clock: Callable[[], float],
         grace: float,
         post: Callable[[Sequence[Event]], None],
+        guarded: Callable[[Callable[[], None]], None],
     ) -> None:
         self._runner = runner
         self._executor = executor
@@ -32,6 +38,7 @@ class ExperimentTimers:
         self._clock = clock
         self._patience = grace + _STOP_MARGIN
         self._post = post
+        self._guarded = guarded
         self._loop = asyncio.get_running_loop()
         self._due: float | None = None
         self._deadline: asyncio.TimerHandle | None = None
@@ -42,7 +49,7 @@ class ExperimentTimers:
         if self._runner.status is ExperimentStatus.STOPPING:
             # However many events come in, the wait for the last trials is bounded.
             if self._last_deadline is None:
-                self._last_deadline = self._loop.call_later(self._patience, self._give_up_on_trials)
+                self._last_deadline = self._loop.call_later(self._patience, self._guarded, self._kill_agents)
             return
         due = self.next_deadline()
         if due == self._due or self._executor.has_virtual_clock:
@@ -82,8 +89,14 @@ class ExperimentTimers:
         self._due = None
         self._post([Tick(self._clock(), cause="timer: deadline")])
 
+    def _kill_agents(self) -> None:
+        """Kill the agents of trials that do not end: they end with them, and what they have reported is read first."""
+        self._executor.kill_agents(self._runner.orders())
+        self._last_deadline = self._loop.call_later(_KILL_MARGIN, self._guarded, self._give_up_on_trials)
+
     def _give_up_on_trials(self) -> None:
-        """Count trials that do not end as ended; their agents are killed."""
-        why, cause = "did not end when killed", "timer: end of the grace"
-        now, orders = self._clock(), self._runner.orders()
-        self._post([AttemptEnded(now, o.trial_id, o.attempt, error=why, cause=cause) for o in orders])
+        """Count trials that do not end as ended, with what they have reported as far as it can be read."""
+        events = self._executor.give_up(self._runner.orders(), "did not end when killed", self._clock())
+        for event in events:
+            event.cause = event.cause or "timer: end of the grace"
+        self._post(events)

@@ -16,7 +16,7 @@ from math import isfinite
 
 from .checkpoint import Checkpoint, save_folder, write_data
 from .errors import MachineError
-from .line_file import LineFile
+from .line_file import LineFile, note_refusal
 from .variables import Variables, rank_in
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
@@ -116,7 +116,12 @@ class SpoolChannel:
         self._attempt = int(environment.get(Variables.ATTEMPT, "1"))
         self._checkpoints = environment.get(Variables.CHECKPOINTS, "checkpoints")
         self._parameters = environment.get(Variables.PARAMETERS)
-        self._spool = LineFile(environment[Variables.REPORTS])
+        self._reports = environment[Variables.REPORTS]
+        try:
+            self._spool = LineFile(self._reports)
+        except MachineError as error:
+            note_refusal(self._reports, error)
+            raise
         self._environment = environment
         self._code: LoadedCode | None = None
         if (directory := environment.get(Variables.CODE_DIRECTORY)) is not None:
@@ -154,7 +159,7 @@ class SpoolChannel:
         try:
             name = save_folder(self._checkpoints, self._attempt, fill)
         except MachineError as error:
-            self._spool.note_refusal(error)
+            note_refusal(self._reports, error)
             raise
         if name is not None:
             self._append(f'{{"checkpoint": "{name}", "time": {time.time()!r}}}')
@@ -163,7 +168,7 @@ class SpoolChannel:
         try:
             self._spool.append(line)
         except MachineError as error:
-            self._spool.note_refusal(error)
+            note_refusal(self._reports, error)
             raise
 
     def _is_ignored(self) -> bool:

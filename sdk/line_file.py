@@ -87,19 +87,20 @@ class LineFile:
         if os.fstat(self._descriptor).st_size == end:
             os.ftruncate(self._descriptor, end - written)
 
-    def note_refusal(self, error: OSError) -> None:
-        """Note the number of an error as the modification time of the file, until the next line is written.
-
-        A full disk has no room for a word, and Python ends without its traceback. A time needs no room.
-        """
-        number = error.errno or errno.EIO
-        with suppress(OSError):  # the file of another user, in a container
-            os.utime(self._path, (number, number))
-
     def close(self) -> None:
         """Close the file; what was appended is in it already."""
         if file_identity(self._descriptor) == self._identity:
             os.close(self._descriptor)
+
+
+def note_refusal(path: str | os.PathLike[str], error: OSError) -> None:
+    """Note the number of an error as the modification time of a file of reports, until the next line is written.
+
+    A full disk has no room for a word, and Python ends without its traceback. A time needs no room.
+    """
+    number = error.errno or errno.EIO
+    with suppress(OSError):  # the file of another user, in a container
+        os.utime(path, (number, number))
 
 
 def noted_refusal(path: str | os.PathLike[str]) -> MachineError | None:
@@ -108,7 +109,7 @@ def noted_refusal(path: str | os.PathLike[str]) -> MachineError | None:
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "reports-1.jsonl")
     >>> file = LineFile(path)
-    >>> file.note_refusal(OSError(errno.ENOSPC, "No space left on device"))
+    >>> note_refusal(path, OSError(errno.ENOSPC, "No space left on device"))
     >>> noted_refusal(path).errno == errno.ENOSPC
     True
     >>> file.append('{"final": 0.9}')

@@ -105,7 +105,10 @@ class LocalTrialExecutor(AgentTrialExecutor):
             self._emit([StartRefused(now, order.trial_id, order.attempt, reason=why, devices=devices)])
 
     async def end_orphans(self, agent: str) -> None:
-        """Kill the processes of a lost agent's attempts; its watchdog may be late or dead, too."""
+        """Kill a lost agent, which may only be leaving, then its attempts; its watchdog may be late or dead, too."""
+        pid = await in_thread_or_here(partial(_find_agent, agent, self.setup.folder))
+        if pid is not None:
+            await _end_stranger(pid, 0.0)
         if self.setup.run.is_function:
             return
         for each in [mark(str(spool_path(self.setup, order))) for order in self._attempts.of(agent)]:
@@ -249,19 +252,10 @@ class LocalAgentLink(SocketLink):
             return
         hello = self._hello.result() if self._hello.done() and self._hello.exception() is None else None
         # An agent that was stopped before it could say hello is found by its command line.
-        pid = await in_thread_or_here(self._find) if hello is None else int(hello["pid"])
+        find = partial(_find_agent, self._agent, self._executor.setup.folder)
+        pid = await in_thread_or_here(find) if hello is None else int(hello["pid"])
         if pid is not None:
             await _end_stranger(pid, patience)
-
-    def _find(self) -> int | None:
-        """Return the process of this agent; None if there is none."""
-        mine = ["--agent", self._agent], ["--folder", str(self._executor.setup.folder)]
-        for pid in psutil.pids():
-            line = command_words(pid)
-            options = [line[at : at + 2] for at in range(len(line))]
-            if "pitchpipe.trial_agent" in line and all(each in options for each in mine):
-                return pid
-        return None
 
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, and kill it if it does not."""
@@ -285,6 +279,17 @@ class LocalAgentLink(SocketLink):
         code = self._process.returncode
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
         return f"its agent {how}"
+
+
+def _find_agent(agent: str, folder: Path) -> int | None:
+    """Return the process of an agent of an experiment; None if there is none."""
+    mine = ["--agent", agent], ["--folder", str(folder)]
+    for pid in psutil.pids():
+        line = command_words(pid)
+        options = [line[at : at + 2] for at in range(len(line))]
+        if "pitchpipe.trial_agent" in line and all(each in options for each in mine):
+            return pid
+    return None
 
 
 async def _end_child(process: subprocess.Popen[bytes], patience: float) -> None:

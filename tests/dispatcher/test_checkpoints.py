@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.assessors import Assessor
-from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
+from pitchpipe.dispatcher import ChannelClosed, Ending, MemoryChannel, MsgDispatcher
 from pitchpipe.dispatcher.checkpointing import _HEAD, CheckpointUnusable, Saver, read_checkpoint
 from pitchpipe.dispatcher.dispatcher_settings import DispatcherSettings
 from pitchpipe.dispatcher.stop_rule import StopRule
@@ -132,6 +132,44 @@ def test_what_took_long_is_saved_at_the_end(tmp_path: Path) -> None:
     one.terminate()
     saved = checkpoint(one)
     assert read_checkpoint(tmp_path / saved["path"])[0] == saved["n"] == 1
+
+
+class Deaf(MemoryChannel):
+    """A channel whose manager no longer reads, from the first frame of a kind on."""
+
+    def __init__(self, first: CommandType) -> None:
+        super().__init__()
+        self._first, self._is_closed = first, False
+
+    def send(self, command: CommandType, payload: str = "") -> None:
+        self._is_closed = self._is_closed or command is self._first
+
+    def flush(self) -> None:
+        if self._is_closed:
+            raise ChannelClosed("the manager no longer reads (Broken pipe)")
+
+
+@pytest.mark.parametrize(
+    ("first", "received", "ending"),
+    [
+        (CommandType.Initialized, (), Ending.CLOSED),
+        (CommandType.Ping, (CommandType.Ping,), Ending.CLOSED),
+        (CommandType.Checkpoint, (CommandType.Terminate,), Ending.TERMINATED),
+    ],
+)
+def test_manager_that_is_gone_is_no_failure_of_a_dispatcher_that_tells_it_something(
+    first: CommandType, received: tuple[CommandType, ...], ending: Ending, tmp_path: Path
+) -> None:
+    channel = Deaf(first)
+    dispatcher = MsgDispatcher(RandomTuner(seed=1), None, channel, protocol=1)
+    dispatcher.save_into(Saver(tmp_path))
+    dispatcher.default_worker.handled_s = 1.0  # worth a checkpoint at the end
+    dispatcher.restore(3, {queue: dispatcher.state_of(queue) for queue in ("default", "assessor")})
+    for command in received:
+        channel.deliver(command)
+    channel.end()
+    assert dispatcher.run() is ending
+    assert dispatcher.worker_exceptions == []
 
 
 def test_checkpoint_waits_until_the_last_one_has_paid_off() -> None:

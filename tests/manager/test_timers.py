@@ -28,7 +28,13 @@ def timers_of(
     clock = VirtualClock(1000.0)
     executor = RealTime(lambda parameters: SimulatedRun(0.0), clock)
     return ExperimentTimers(
-        runner=runner, executor=executor, hooks=Hooks(), clock=clock, grace=grace, post=post
+        runner=runner,
+        executor=executor,
+        hooks=Hooks(),
+        clock=clock,
+        grace=grace,
+        post=post,
+        guarded=lambda act: act(),
     )
 
 
@@ -40,7 +46,7 @@ async def posted(runner: TrialRunner) -> list[happened.Event]:
         if not done.done():
             done.set_result(list(events))
 
-    timers = timers_of(runner, -2.0, post)  # the margin aside, trials are given up at once
+    timers = timers_of(runner, -2.0, post)  # the margins aside, trials are given up at once
     timers.set()
     try:
         return await done
@@ -60,7 +66,13 @@ def test_deadline_is_a_tick() -> None:
     assert (type(event), event.cause) == (happened.Tick, "timer: deadline")
 
 
-def test_trial_that_does_not_end_in_its_grace_is_given_up() -> None:
+def test_trial_that_does_not_end_in_its_grace_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First its agent is killed, so that what it has reported is read when it is gone."""
+    monkeypatch.setattr("pitchpipe.manager.timers._KILL_MARGIN", 0.0)
+    killed: list[str] = []
+    monkeypatch.setattr(
+        RealTime, "kill_agents", lambda self, orders: killed.extend(o.trial_id for o in orders)
+    )
     runner = running(Limits())
     runner.handle(happened.StopRequested(1001.0))
     [trial] = runner.get_trials()
@@ -68,6 +80,7 @@ def test_trial_that_does_not_end_in_its_grace_is_given_up() -> None:
     assert isinstance(event, happened.AttemptEnded)
     assert (event.trial_id, event.error) == (trial.trial_id, "did not end when killed")
     assert event.cause == "timer: end of the grace"
+    assert killed == [trial.trial_id]
 
 
 def test_trial_is_not_given_up_within_its_grace(monkeypatch: pytest.MonkeyPatch) -> None:

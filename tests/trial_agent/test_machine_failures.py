@@ -285,6 +285,26 @@ def test_report_that_a_script_cannot_write_is_the_fault_of_the_machine_whatever_
     assert events[-1]["exit_code"] == (1 if then else 0)
 
 
+UNOPENED = """
+import errno, os, sys
+import pitchpipe
+
+def refuse(*_):
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+os.open = refuse
+try:
+    pitchpipe.report_intermediate_result(0.5)
+except OSError:
+    sys.exit(1)  # its last words did not fit either
+"""
+
+
+def test_file_of_reports_that_a_script_cannot_open_is_the_fault_of_the_machine(agent: LocalAgent) -> None:
+    events = agent.command(script(agent, UNOPENED)).run()
+    assert fault(events) == "machine"
+
+
 CHAINED = """
 import errno, os
 

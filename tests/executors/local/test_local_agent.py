@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 
 from pitchpipe.executors.local.local_executor import LocalAgentLink
+from pitchpipe.executors.running_attempts import spool_path
+from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.events import AttemptEnded, Reported
 
 from ..bench import Bench
@@ -159,3 +163,40 @@ async def test_trial_ends_even_if_nothing_can_be_learned_about_its_lost_agent(
         process.wait()
         ended = await session.end_of(order)
         assert (ended.lost, ended.error) == (True, "its agent is gone")
+
+
+async def test_attempt_that_is_given_up_keeps_what_it_has_reported(bench: Bench, tmp_path: Path) -> None:
+    """Stop an agent while its trial reports its final result, as a machine that hangs does."""
+    run = {"kind": "command", "command": COUNTING.replace("GO", str(tmp_path / "go"))}
+    async with bench.session(**run) as session:
+        order = session.start()
+        await session.until(lambda: len(session.of(order, Reported)) == 4)
+        agent = session.link_of(order)._process
+        os.kill(agent.pid, signal.SIGSTOP)
+        (tmp_path / "go").touch()
+        spool = spool_path(session.executor.setup, order)
+        await session.until(lambda: '"final"' in spool.read_text())
+        *reports, ended = session.executor.give_up([order, replace(order, attempt=2)], "hangs", 2e9)
+        os.kill(agent.pid, signal.SIGCONT)
+    others, mine = [[e for e in (*reports, ended) if e.attempt == each] for each in (2, 1)]
+    assert [(type(event), event.error) for event in others] == [(AttemptEnded, "hangs")]
+    assert [event.sequence for event in mine if isinstance(event, Reported)] == [*range(8), 0]
+    assert (mine[-1].lost, mine[-1].error) == (True, "hangs")
+
+
+async def test_agent_that_no_longer_listens_is_ended_before_its_trial_runs_elsewhere(tmp_path: Path) -> None:
+    """An agent without a manager closes its socket first; a function that cannot be interrupted then computes on."""
+    bench = Bench("local", tmp_path / "exp")
+    old = await bench.killed()
+    order = old.start(wait_for=str(tmp_path / "never"))
+    started = await old.started(order)
+    order, pid = replace(order, start_time=started.time), started.pid
+    link = old.link_of(order)
+    link.drop()  # as if the manager had been killed
+    for path in agent_sockets(tmp_path / "exp").glob("*.sock"):
+        path.unlink()
+    async with bench.session() as new:
+        await new.executor.attach([order])
+        assert (await new.end_of(order)).lost
+        assert not lives(pid)
+    link._process.wait()
