@@ -17,6 +17,7 @@ import numpy as np
 
 from ...numerics import Floats, Ints
 from ...protocol import Parameters
+from ...search_space import SearchSpace
 from ..base import Embedding, LearningTuner, Outcomes, SearchPrior, latin_hypercube, ready
 from ..models import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .local_search import LocalSearch, Step
@@ -61,6 +62,9 @@ class AutoTuner(LearningTuner):
     wants_periodical: bool | Literal["with an assessor"] = "with an assessor"
     settings: Settings = Settings()  # measurements set others before the search space
     _earlier_results: Sequence[EarlierLoss] = ()
+
+    def _parsed(self, search_space: Any) -> SearchSpace:
+        return SearchSpace.parse(search_space, self.constraints, self.settings.bend)
 
     def _begin(self) -> None:
         s = self.settings

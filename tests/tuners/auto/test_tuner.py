@@ -55,6 +55,21 @@ def made(space: dict[str, Any], seed: int = 0, **changes: Any) -> AutoTuner:
     return started(tuner, space)
 
 
+@pytest.mark.parametrize("type_name", ["uniform", "quniform", "randint"])
+def test_the_low_end_of_a_wide_range_is_searched_on_its_scale(type_name: str) -> None:
+    q = [1] if type_name == "quniform" else []
+    space = {f"x{i}": {"_type": type_name, "_value": [1, 10_000, *q]} for i in range(3)}
+
+    def decades(point: dict[str, float]) -> float:
+        return sum(math.log10(point[f"x{i}"] / (50 * (i + 1))) ** 2 for i in range(3))
+
+    bent, straight = (
+        np.mean([min(search(made(space, seed, bend=bend), decades, 15)) for seed in range(4)])
+        for bend in (Settings().bend, 0.0)
+    )
+    assert bent < straight / 2
+
+
 @pytest.mark.parametrize(("space", "objective"), [(PLANE, plane), (TREE, tree)], ids=["plane", "tree"])
 def test_it_is_far_better_than_random_search(space: dict[str, Any], objective: Any) -> None:
     ours = [min(search(made(space, seed), objective, 30)) for seed in range(3)]
