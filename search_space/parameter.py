@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-
 _WIDE = 20.0  # times its lower bound, at least, is the upper bound of a wide range
 _MANY = 30  # values of a wide range
 _LOWEST = 0.5  # what a lower bound of 0 counts as

@@ -82,10 +82,7 @@ class AutoTuner(LearningTuner):
         # Rows of trials that an assessor stopped: their last value is not their result.
         self._stopped: set[int] = set()
         self._earlier = self._models_of_earlier()
-        design = initial_design(
-            self._rng, self._embedding, self._prior, s.design_points, centre_first=s.centre_first
-        )
-        self._design = iter(design)
+        self._design = iter(initial_design(self._rng, self._embedding, self._prior, s))
 
     def update_earlier(self, results: Sequence[EarlierLoss]) -> None:
         """Take results of earlier searches."""
@@ -362,20 +359,21 @@ def _telling(known: KnownLosses) -> KnownLosses:
 
 
 def initial_design(
-    rng: np.random.Generator, embedding: Embedding, prior: SearchPrior, count: int, *, centre_first: bool
+    rng: np.random.Generator, embedding: Embedding, prior: SearchPrior, settings: Settings
 ) -> Floats:
-    """Return `count` points, shape (count, d), NaN where inactive.
+    """Return the first points, shape (n, d), NaN where inactive.
 
-    Every parameter is stratified (McKay et al. 1979); of several such designs the maximin one is taken (Johnson et al.
-    1990). With a prior, the middle is its centre, and every second point is drawn from it.
+    Every parameter is stratified (McKay et al. 1979), a number in the middle of its range; of several such designs the
+    maximin one is taken (Johnson et al. 1990). With a prior, the middle is its centre, and every second point is drawn
+    from it.
     """
-    dimension = embedding.layout.dimension
-    centre = _centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
-    size = count - len(centre)
-    designs = [
-        embedding.snap(prior.mixed(np.concatenate([centre, latin_hypercube(rng, size, dimension)])))
-        for _ in range(_DESIGNS)
-    ]
+    layout, width = embedding.layout, settings.start_width
+    centre = _centre_of(rng, embedding)[None][: int(settings.centre_first)]
+    designs = []
+    for _ in range(_DESIGNS):
+        design = latin_hypercube(rng, settings.design_points - len(centre), layout.dimension)
+        design[:, layout.numeric] = 0.5 + width * (design[:, layout.numeric] - 0.5)
+        designs.append(embedding.snap(prior.mixed(np.concatenate([centre, design]))))
     return max(designs, key=lambda points: _smallest_distance(embedding.features(points)))
 
 
