@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+_WIDE = 20.0  # times its lower bound, at least, is the upper bound of a wide range
+_MANY = 30  # values of a wide range
+_LOWEST = 0.5  # what a lower bound of 0 counts as
+_OF_SHARES = 1e-3  # at least, is the lower bound of shares, which are at most 1 and have a scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Parameter:
     `options` holds the options of a choice, and their `_name`s when it is `nested`. `low` and `high` are the
     bounds as written (never logarithms; `high` is exclusive for integers), `mu` and `sigma` those of the
     logarithm for lognormal types; what a type does not have is None. `size` counts the distinct values; None
-    means continuous or unbounded.
+    means continuous or unbounded. A `bend` above 0 gives low values more of the unit interval than sampling does.
     """
 
     key: tuple[str | int, ...]
@@ -67,6 +72,7 @@ class Parameter:
     sigma: float | None = None
     q: float | None = None
     size: int | None = None
+    bend: float = 0.0
 
     @property
     def categorical(self) -> bool:
@@ -84,6 +90,11 @@ class Parameter:
         return self.ordered and NUMERIC[self.type].integer
 
     @property
+    def even(self) -> bool:
+        """Whether the values are integers that share the unit interval equally."""
+        return self.integer and not self.log and not self.bend
+
+    @property
     def log(self) -> bool:
         """Whether the logarithm of the value is uniform or normal, instead of the value."""
         return self.ordered and NUMERIC[self.type].log
@@ -92,6 +103,20 @@ class Parameter:
     def normal(self) -> bool:
         """Whether the value, or its logarithm, is normally distributed."""
         return self.ordered and NUMERIC[self.type].normal
+
+    def bent(self, bend: float) -> Parameter:
+        """Return this with its low values spread out, if it is uniform from about 0 over a wide range.
+
+        >>> Parameter(("n",), "n", "uniform", low=0.0, high=1000.0).bent(4.0).bend
+        4.0
+        >>> Parameter(("n",), "n", "uniform", low=100.0, high=1000.0).bent(4.0).bend
+        0.0
+        """
+        if self.categorical or self.log or self.low is None or self.high is None or self.low < 0:
+            return self
+        is_share = self.high <= 1 and self.low >= _OF_SHARES
+        is_wide = self.high >= _WIDE * (self.low or _LOWEST) and (self.size or _MANY) >= _MANY
+        return replace(self, bend=bend) if is_wide and not is_share else self
 
     @property
     def path(self) -> str:

@@ -96,31 +96,37 @@ class SearchSpace:
     constraints: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     size: int | None
+    _bend: float
     _nodes: tuple[_Node, ...] = field(repr=False)
     _conditions: tuple[Constraint, ...] = field(repr=False)
 
     @classmethod
-    def parse(cls, space: Any, constraints: Any = ()) -> SearchSpace:
+    def parse(cls, space: Any, constraints: Any = (), bend: float = 0.0) -> SearchSpace:
         """Read a search space in NNI's form and the conditions between its parameters.
 
-        Raise SearchSpaceError with every problem found.
+        With a `bend` above 0, the low values of wide uniform ranges have more of the cube than samples have. Raise
+        SearchSpaceError with every problem found.
         """
         parameters, nodes, conditions, problems = _examine(space, constraints)
         if problems:
             raise SearchSpaceError(problems)
+        if bend:
+            parameters = tuple(parameter.bent(bend) for parameter in parameters)
+            nodes = _grow(parameters)
         texts = tuple(condition.text for condition in conditions)
         return cls(
             specification=plain_copy(space),
             constraints=texts,
             parameters=parameters,
             size=_count(nodes),
+            _bend=bend,
             _nodes=nodes,
             _conditions=conditions,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The closures inside do not pickle; what they were made from does.
-        return (SearchSpace.parse, (self.specification, self.constraints))
+        return (SearchSpace.parse, (self.specification, self.constraints, self._bend))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SearchSpace):
@@ -133,7 +139,7 @@ class SearchSpace:
     def _identity(self) -> tuple[Any, ...]:
         # The keys hold the order of the parameters, which the specification's identity does not.
         keys = tuple(parameter.key for parameter in self.parameters)
-        return keys, self.constraints, identity(self.specification)
+        return keys, self.constraints, self._bend, identity(self.specification)
 
     def sample(self, rng: np.random.Generator) -> Parameters:
         """Draw a point that meets the constraints; each draw takes one number per parameter from `rng`.

@@ -49,7 +49,7 @@ def unit_map(parameter: Parameter) -> UnitMap:
     if parameter.categorical:
         return _choice(parameter)
     if parameter.integer:
-        return _lograndint(parameter) if parameter.log else _randint(parameter)
+        return _randint(parameter) if parameter.even else _uneven_randint(parameter)
     return _grid(parameter) if parameter.q is not None else _continuous(parameter)
 
 
@@ -99,8 +99,8 @@ def _randint(parameter: Parameter) -> UnitMap:
     return UnitMap(from_unit, lambda value: (int(value) - low + 0.5) / count, _integer_fault(low, last))
 
 
-def _lograndint(parameter: Parameter) -> UnitMap:
-    """Return the map of the integer below a log-uniform number: k has the probability of [k, k + 1)."""
+def _uneven_randint(parameter: Parameter) -> UnitMap:
+    """Return the map of the integer below a log-uniform or bent number: k has the share of [k, k + 1)."""
     cdf, quantile = _curves(parameter)
     low, last = int(parameter.low or 0), int(parameter.high or 0) - 1
 
@@ -180,6 +180,8 @@ def _curves(parameter: Parameter) -> tuple[Curve, Curve]:
     low, high = _support(parameter)
     if low == high:
         return (lambda _: 0.5), (lambda _: low)
+    if parameter.bend:
+        return _bent_line(low, high, parameter.bend)
     return _log_line(low, high) if parameter.log else _line(low, high)
 
 
@@ -191,6 +193,17 @@ def _line(low: float, high: float) -> tuple[Curve, Curve]:
         return value if value < high else high
 
     return (lambda value: (value - low) / width), quantile
+
+
+def _bent_line(low: float, high: float, bend: float) -> tuple[Curve, Curve]:
+    """Return curves that are straight near the lower end, and logarithmic above: the density falls by exp(bend)."""
+    width, most = high - low, math.expm1(bend)
+
+    def quantile(u: float) -> float:
+        value = low + width * math.expm1(bend * u) / most
+        return value if value < high else high
+
+    return (lambda value: math.log1p(max(value - low, 0.0) / width * most) / bend), quantile
 
 
 def _log_line(low: float, high: float) -> tuple[Curve, Curve]:

@@ -39,6 +39,37 @@ def test_every_synthetic_task_takes_every_point_and_none_is_below_its_best(modul
         assert task.best is None or min(finite) >= task.best, name
 
 
+def test_every_open_ordinary_task_has_results_that_differ_and_says_what_fails(module: Any) -> None:
+    tasks = module("tasks")
+    names = tasks.of_kind("o")
+    assert len(names) >= 40
+    for name in names:
+        task = tasks.make(name)
+        space, rng = SearchSpace.parse(task.space), np.random.default_rng(0)
+        points = [space.sample(rng) for _ in range(12)]
+        truths = [task.truth(point) for point in points]
+        found = [value for value in truths if not math.isnan(value)]
+        assert (task.name, len(set(found)) > 1) == (name, True)
+        assert [task.truth(point) for point in points] == pytest.approx(truths, nan_ok=True)
+        reported = [task.objective(point, rng) for point in points]
+        assert all(math.isnan(seen) for seen, real in zip(reported, truths, strict=True) if math.isnan(real))
+
+
+def test_half_of_the_ordinary_tasks_are_closed(module: Any) -> None:
+    tasks = module("tasks")
+    opened, closed = ({name[2:] for name in tasks.of_kind(kind)} for kind in "ox")
+    assert len(opened) == len(closed)
+    assert not opened & closed
+
+
+def test_ordinary_results_are_reported_as_people_report_them(module: Any) -> None:
+    ordinary, rng = module("ordinary"), np.random.default_rng(0)
+    assert {ordinary.samples(30)(0.1, rng) * 30 % 1 for _ in range(20)} == {0.0}
+    assert np.std([ordinary.noisy(2.0)(5.0, rng) for _ in range(500)]) == pytest.approx(2.0, rel=0.2)
+    assert np.std(np.log([ordinary.times(0.1)(5.0, rng) for _ in range(500)])) == pytest.approx(0.1, rel=0.2)
+    assert 20 < sum(math.isnan(ordinary.flaky(0.1)(5.0, rng)) for _ in range(500)) < 90
+
+
 def test_best_values_are_reached(module: Any) -> None:
     synthetic = module("synthetic")
     rosenbrock = synthetic.rosenbrock()
@@ -109,6 +140,25 @@ def test_regret_is_0_at_the_best_and_1_at_the_median_of_random(module: Any) -> N
     scale = scoring.scale_of(random, random, 2)
     values = [(0.0, 1), (4.0, 2), (2.0, 1), (100.0, 1), (math.nan, 1)]
     assert [scale.regret("s1", *value) for value in values] == [0.0, 1.0, 0.5, 2.0, 2.0]
+
+
+def test_regret_of_an_ordinary_task_is_1_at_the_mean_of_random(module: Any) -> None:
+    scoring, tasks = module("scoring"), module("tasks")
+    [name, other, *_] = tasks.of_kind("o")
+    random = [
+        {"task": name, "truths": [value, 2.0], "ms": [0.1], "seed": n}
+        for n, value in enumerate((3.0, 3.0, math.nan, 9.0))
+    ]
+    scale = scoring.scale_of(random, random, 2)
+    # The best is 2; without a result a random search counts as the worst one: (3 + 3 + 9 + 9) / 4.
+    assert [scale.regret(name, value, 1) for value in (2.0, 4.0, 6.0, 99.0)] == [0.0, 0.5, 1.0, 2.0]
+    # Tasks are drawn, too: two of them with exact, different regrets have a wide interval.
+    both = scoring.Scores("a", [1], {name: np.zeros((3, 1)), other: np.ones((3, 1))}, 1.0)
+    assert both.interval(0) == (0.0, 1.0)
+    assert scoring.Scores("a", [1], {"s1": np.zeros((3, 1)), "s2": np.ones((3, 1))}, 1.0).interval(0) == (
+        0.5,
+        0.5,
+    )
 
 
 def test_ranks_share_places_and_leave_out_who_could_not_run(module: Any) -> None:

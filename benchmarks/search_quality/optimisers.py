@@ -17,7 +17,7 @@ __all__ = ["PEERS", "Optimiser", "make", "our_tuner", "suggested"]
 
 Parameters = dict[str, Any]
 Objectives = Sequence[dict[str, Any]]
-PEERS = ("optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
+PEERS = ("optuna-default", "optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
 
 
 class Optimiser(ABC):
@@ -108,6 +108,7 @@ class _Optuna(Optimiser):
         if any("constraint" in one for one in objectives):
             limited = {"constraints_func": lambda trial: trial.user_attrs["excesses"]}
         samplers: dict[str, Callable[[], Any]] = {
+            "default": lambda: optuna.samplers.TPESampler(seed=seed, **limited),
             "tpe": lambda: optuna.samplers.TPESampler(
                 seed=seed, multivariate=True, constant_liar=True, **limited
             ),

@@ -3,6 +3,8 @@
     python -m benchmarks.search_quality                         Auto, TPE, Random and the peers, 100 trials, 5 seeds
     python -m benchmarks.search_quality --optimisers all --seeds 10 --plots docs/images/search
     python -m benchmarks.search_quality --workers 8 --budget 100
+    python -m benchmarks.search_quality --ordinary              what people tune, as they write it: 40 trials
+    python -m benchmarks.search_quality --closed --seeds 10     the other half of it, kept back to confirm changes
     python -m benchmarks.search_quality --plateaus              metrics with few levels, as accuracy on few examples
     python -m benchmarks.search_quality --curves                early stopping: 4 workers, epochs are counted
     python -m benchmarks.search_quality --fronts                early stopping with two objectives
@@ -51,9 +53,12 @@ SEVERAL = ("Auto", "NSGA", "TPE", "Evolution", "optuna-tpe", "optuna-nsga2")
 PEERS_STOPPING = ("optuna-tpe", "optuna-tpe+asha", "optuna-tpe+hyperband", "optuna-tpe+median")
 # Kinds of tasks: with what their names begin. Those with learning curves have one objective, or a front of two.
 _USUAL_TASKS, _PLATEAUS, _CURVES, _FRONTS, _OBJECTIVES = "st", "p", "c", "f", "m"
+_ORDINARY, _CLOSED = "o", "x"
 _USUAL_OPTIMISERS = {
     _USUAL_TASKS: USUAL,
     _PLATEAUS: USUAL,
+    _ORDINARY: ("Auto", "optuna-default"),
+    _CLOSED: ("Auto", "optuna-default"),
     _CURVES: (*STOPPING, *PEERS_STOPPING),
     _FRONTS: STOPPING_FRONTS,
     _OBJECTIVES: SEVERAL,
@@ -84,6 +89,7 @@ def main() -> None:
         return
     scores = _scores(results, [*chosen, "Random"], options, len(seeds))
     counted = (3 * _FULL, 10 * _FULL, 30 * _FULL) if has_epochs else (25, 50, 100, 200, 250, 500, 1000)
+    counted = (10, 20, 40) if options.kind in (_ORDINARY, _CLOSED) else counted
     marks = {n: n - 1 for n in counted if n <= options.budget} or {options.budget: options.budget - 1}
     _print(scores, marks, options)
     if options.plots is not None:
@@ -117,8 +123,8 @@ def _print(scores: list[Scores], marks: dict[int, int], options: argparse.Namesp
     )
     print()
     print("\n".join(table(scores, marks)))
-    if options.ablation:
-        print("\nwithout each part, seed by seed: above 0 is worse\n")
+    if options.ablation or options.kind in (_ORDINARY, _CLOSED):
+        print("\nthe others less the first, seed by seed: above 0 is worse\n")
         print("\n".join(differences(scores, marks)))
     print(f"\nregret@{max(marks)} by task\n")
     print("\n".join(per_task(scores, marks[max(marks)])))
@@ -152,12 +158,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--budget",
         type=int,
-        help="trials a search: 100, with --objectives 200; of early stopping epochs, 810",
+        help="trials a search: 100, with --objectives 200, of ordinary tasks 40; of early stopping epochs, 810",
     )
     parser.add_argument("--ablation", action="store_true", help="Auto without each of its parts")
     parser.set_defaults(kind=_USUAL_TASKS)
     kinds = parser.add_mutually_exclusive_group()
     for name, kind, text in (
+        ("--ordinary", _ORDINARY, "ordinary tasks instead"),
+        ("--closed", _CLOSED, "the closed ordinary tasks instead"),
         ("--plateaus", _PLATEAUS, "tasks whose value has few levels instead"),
         ("--curves", _CURVES, "learning curves and early stopping instead"),
         ("--fronts", _FRONTS, "the same with two objectives instead"),
@@ -172,7 +180,8 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     has_epochs = options.kind in (_CURVES, _FRONTS)
     if options.budget is None:
-        options.budget = 30 * _FULL if has_epochs else 200 if options.kind == _OBJECTIVES else 100
+        usual = {_OBJECTIVES: 200, _ORDINARY: 40, _CLOSED: 40}.get(options.kind, 100)
+        options.budget = 30 * _FULL if has_epochs else usual
     if options.workers is None:
         options.workers = 4 if has_epochs else 1
     options.optimisers = options.optimisers or list(_USUAL_OPTIMISERS[options.kind])

@@ -1,7 +1,8 @@
 """From searches to figures: normalised regret, ranks, and how sure one can be of them.
 
-Normalised regret: 0 is the best value known of a task, 1 the median of random searches at the same number of trials;
-clipped at 2. Means over tasks of means over seeds; intervals by resampling seeds within tasks.
+Normalised regret: 0 is the best value known of a task, 1 the median of random searches at the same number of trials,
+of ordinary tasks, which have few levels, their mean; clipped at 2. Means over tasks of means over seeds; intervals by
+resampling seeds within tasks, and ordinary tasks themselves: there are enough.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ __all__ = ["Scale", "Scores", "mean_ranks", "scale_of", "score"]
 
 _WORST = 2.0
 _DRAWS = 1000
+_ORDINARY = ("o-", "x-")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Per task the best value known, and the median of random search after each number of trials."""
+    """Per task the best value known, and what random search has after each number of trials."""
 
     best: Mapping[str, float]
     random: Mapping[str, Sequence[float]]
@@ -52,24 +54,28 @@ class Scores:
 
     def interval(self, index: int) -> tuple[float, float]:
         """Return the 95 % interval of the mean, by resampling the seeds of each task."""
-        return _interval([regret[:, index] for regret in self.regrets.values()])
+        return _interval({name: regret[:, index] for name, regret in self.regrets.items()})
 
     def less(self, other: Scores, index: int) -> tuple[float, float, float]:
         """Return the mean of this regret less the other's, seed by seed, with its 95 % interval."""
         names = [name for name in self.regrets if name in other.regrets]
-        pairs = [(self.regrets[name][:, index], other.regrets[name][:, index]) for name in names]
-        differences = [one[: len(two)] - two[: len(one)] for one, two in pairs]
+        differences = {}
+        for name in names:
+            one, two = self.regrets[name][:, index], other.regrets[name][:, index]
+            differences[name] = one[: len(two)] - two[: len(one)]
         low, high = _interval(differences)
-        return float(np.mean([found.mean() for found in differences])), low, high
+        return float(np.mean([found.mean() for found in differences.values()])), low, high
 
 
-def _interval(by_task: Sequence[np.ndarray]) -> tuple[float, float]:
+def _interval(by_task: Mapping[str, np.ndarray]) -> tuple[float, float]:
     rng = np.random.default_rng(0)
-    means = np.zeros(_DRAWS)
-    for found in by_task:
-        drawn = rng.integers(len(found), size=(_DRAWS, len(found)))
-        means += found[drawn].mean(axis=1) / len(by_task)
-    low, high = np.quantile(means, [0.025, 0.975])
+    drawn = [
+        found[rng.integers(len(found), size=(_DRAWS, len(found)))].mean(axis=1) for found in by_task.values()
+    ]
+    means = np.array(drawn)
+    if all(name.startswith(_ORDINARY) for name in by_task):
+        means = np.take_along_axis(means, rng.integers(len(means), size=means.shape), axis=0)
+    low, high = np.quantile(means.mean(axis=0), [0.025, 0.975])
     return float(low), float(high)
 
 
@@ -87,8 +93,11 @@ def scale_of(rows: Sequence[Mapping[str, Any]], random: Sequence[Mapping[str, An
         best[name] = known if known is not None else min(found, default=math.nan)
         curves = [row["truths"][:trials] for row in random if row["task"] == name]
         if curves:
-            filled = np.nan_to_num(np.array(curves, dtype=float), nan=np.inf)
-            medians[name] = list(np.median(filled, axis=0))
+            known = np.array(curves, dtype=float)
+            if name.startswith(_ORDINARY):
+                medians[name] = list(np.nan_to_num(known, nan=np.nanmax(known)).mean(axis=0))
+            else:
+                medians[name] = list(np.median(np.nan_to_num(known, nan=np.inf), axis=0))
     return Scale(best, medians)
 
 

@@ -101,6 +101,7 @@ def of_kind(kind: str) -> list[str]:
 def _makers() -> dict[str, Callable[[], Task]]:
     import failing
     import fronts
+    import ordinary
     import plateaus
     import synthetic
     import training
@@ -140,4 +141,5 @@ def _makers() -> dict[str, Callable[[], Task]]:
         "m5": fronts.three_goals,
         "m6": fronts.four_goals,
         "m7": fronts.inference,
+        **ordinary.ordinary_tasks(),
     }

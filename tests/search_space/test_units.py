@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from statistics import NormalDist
@@ -193,6 +194,50 @@ def test_a_wide_randint_goes_there_and_back() -> None:
     space = SearchSpace.parse({"x": {"_type": "randint", "_value": [-(2**49), 2**49]}})
     for x in (-(2**49), -1, 0, 12345678901, 2**49 - 1):
         assert space.decode(space.encode({"x": x})) == {"x": x}
+
+
+@pytest.mark.parametrize(
+    ("type_name", "values", "is_bent"),
+    [
+        ("uniform", [0, 1000], True),
+        ("uniform", [1e-6, 1], True),  # nobody writes 1e-6 of a share
+        ("uniform", [0, 1], False),
+        ("uniform", [0, 3], False),
+        ("uniform", [0, 0.1], False),
+        ("uniform", [0.01, 1], False),
+        ("uniform", [100, 1000], False),
+        ("uniform", [-1, 1000], False),
+        ("quniform", [1, 500, 1], True),
+        ("quniform", [0, 1000, 100], False),
+        ("randint", [1, 200], True),
+        ("randint", [1, 20], False),
+        ("loguniform", [1e-6, 1], False),
+        ("qloguniform", [1, 1000, 1], False),
+        ("normal", [0, 1], False),
+    ],
+)
+def test_a_wide_uniform_range_is_bent(type_name: str, values: list[Any], is_bent: bool) -> None:
+    specification = {"x": {"_type": type_name, "_value": values}}
+    plain, bent = SearchSpace.parse(specification), SearchSpace.parse(specification, bend=5.0)
+    units = np.linspace(0, 1, 101)
+    [found, straight] = ([space.decode([u])["x"] for u in units] for space in (bent, plain))
+    assert found == sorted(found)
+    assert (found != straight) == is_bent
+    assert (bent == plain) is False
+    assert found[0] == straight[0]
+    assert found[-1] == pytest.approx(straight[-1])
+    for x in found:
+        assert bent.decode(bent.encode({"x": x}))["x"] == pytest.approx(x, rel=1e-9)
+    if is_bent:
+        # The middle of the cube is at 1 / (1 + exp(bend / 2)) of the range.
+        assert found[50] == pytest.approx(straight[-1] / (1 + math.exp(2.5)), rel=0.1)
+
+
+def test_a_bent_space_keeps_its_bend_when_it_is_pickled() -> None:
+    space = SearchSpace.parse({"x": {"_type": "uniform", "_value": [0, 1000]}}, bend=5.0)
+    again = pickle.loads(pickle.dumps(space))
+    assert again == space
+    assert again.decode([0.5]) == space.decode([0.5])
 
 
 @pytest.mark.parametrize("type_name", ["normal", "lognormal"])

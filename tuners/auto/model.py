@@ -44,8 +44,10 @@ class Settings:
 
     design_points: int = 8  # suggestions before the model
     centre_first: bool = True  # start with the middle of every range
+    start_width: float = 0.7  # of each range, in its middle: the other first suggestions
     warpings: tuple[Warping, ...] = (Warping(0.5), Warping(0.25), Warping(0.1))
     compare_warpings: bool = True  # use the one with the highest evidence; otherwise they take turns
+    bend: float = 5.0  # how far the low values of wide uniform ranges are spread out; 0 is not at all
     ordered_choices: bool = True  # choices between numbers are ordered, too
     shared_names: bool = True  # parameters with one name in different branches share what is learned
     largest_set: int = 250  # results that the model is fitted to

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...numerics import Floats, Ints
 from ...protocol import Parameters
+from ...search_space import SearchSpace
 from ..base import Embedding, LearningTuner, Outcomes, SearchPrior, latin_hypercube, ready
 from ..models import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .local_search import LocalSearch, Step
@@ -62,6 +63,9 @@ class AutoTuner(LearningTuner):
     settings: Settings = Settings()  # measurements set others before the search space
     _earlier_results: Sequence[EarlierLoss] = ()
 
+    def _parsed(self, search_space: Any) -> SearchSpace:
+        return SearchSpace.parse(search_space, self.constraints, self.settings.bend)
+
     def _begin(self) -> None:
         s = self.settings
         space = ready(self._explored).space
@@ -78,10 +82,7 @@ class AutoTuner(LearningTuner):
         # Rows of trials that an assessor stopped: their last value is not their result.
         self._stopped: set[int] = set()
         self._earlier = self._models_of_earlier()
-        design = initial_design(
-            self._rng, self._embedding, self._prior, s.design_points, centre_first=s.centre_first
-        )
-        self._design = iter(design)
+        self._design = iter(initial_design(self._rng, self._embedding, self._prior, s))
 
     def update_earlier(self, results: Sequence[EarlierLoss]) -> None:
         """Take results of earlier searches."""
@@ -358,20 +359,21 @@ def _telling(known: KnownLosses) -> KnownLosses:
 
 
 def initial_design(
-    rng: np.random.Generator, embedding: Embedding, prior: SearchPrior, count: int, *, centre_first: bool
+    rng: np.random.Generator, embedding: Embedding, prior: SearchPrior, settings: Settings
 ) -> Floats:
-    """Return `count` points, shape (count, d), NaN where inactive.
+    """Return the first points, shape (n, d), NaN where inactive.
 
-    Every parameter is stratified (McKay et al. 1979); of several such designs the maximin one is taken (Johnson et al.
-    1990). With a prior, the middle is its centre, and every second point is drawn from it.
+    Every parameter is stratified (McKay et al. 1979), a number in the middle of its range; of several such designs the
+    maximin one is taken (Johnson et al. 1990). With a prior, the middle is its centre, and every second point is drawn
+    from it.
     """
-    dimension = embedding.layout.dimension
-    centre = _centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
-    size = count - len(centre)
-    designs = [
-        embedding.snap(prior.mixed(np.concatenate([centre, latin_hypercube(rng, size, dimension)])))
-        for _ in range(_DESIGNS)
-    ]
+    layout, width = embedding.layout, settings.start_width
+    centre = _centre_of(rng, embedding)[None][: int(settings.centre_first)]
+    designs = []
+    for _ in range(_DESIGNS):
+        design = latin_hypercube(rng, settings.design_points - len(centre), layout.dimension)
+        design[:, layout.numeric] = 0.5 + width * (design[:, layout.numeric] - 0.5)
+        designs.append(embedding.snap(prior.mixed(np.concatenate([centre, design]))))
     return max(designs, key=lambda points: _smallest_distance(embedding.features(points)))
 
 

@@ -218,7 +218,7 @@ def _edges(parameter: Parameter) -> Floats | None:
     """Return the units at which the value changes, from 0 to 1; None for a continuous parameter."""
     if parameter.size is None and parameter.q is None:
         return None
-    if parameter.integer and not parameter.log:
+    if parameter.even:
         count = parameter.size or 1
         return np.linspace(0, 1, count + 1) if count <= _LARGEST_TABLE else None
     edges = [0.0]

@@ -110,7 +110,7 @@ class _Steps:
 def _axis(parameter: Parameter) -> _Axis:
     if parameter.categorical:
         return _Options(len(parameter.options))
-    if parameter.integer and not parameter.log:
+    if parameter.even:
         return _Options(int(parameter.size or 1))
     if parameter.size == 1:
         return _Options(1)

@@ -74,6 +74,10 @@ class LearningTuner(Tuner):
         """Return vectors of the unit cube to try next, best first, each of shape (d,); there may be none."""
         raise NotImplementedError(f"{type(self).__name__} does not override _proposals")
 
+    def _parsed(self, search_space: Any) -> SearchSpace:
+        """Return the search space in whose cube the tuner searches."""
+        return SearchSpace.parse(search_space, self.constraints)
+
     def _new_history(self, layout: Layout) -> History:
         """Return an empty history."""
         return History(layout)
@@ -93,7 +97,7 @@ class LearningTuner(Tuner):
         outcomes = self._outcomes
         if outcomes is not None:
             self._outcomes = Outcomes(outcomes.objectives)
-        space = SearchSpace.parse(search_space, self.constraints)
+        space = self._parsed(search_space)
         self._explored = Explored(space, self._explored)
         self._layout = Layout.of(space)
         self._prior = SearchPrior.of(space, self._priors)

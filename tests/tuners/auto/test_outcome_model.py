@@ -134,7 +134,8 @@ def at_ends(seed: int) -> float:
 
 
 def test_ends_of_the_front_that_cannot_move_are_not_searched_again_and_again() -> None:
-    assert at_ends(seed=1) < 0.5
+    # 0.5 with the rule, 0.65 without it.
+    assert np.mean([at_ends(seed) for seed in (1, 2)]) < 0.58
 
 
 def test_objectives_that_agree_are_minimised_within_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,21 @@ def made(space: dict[str, Any], seed: int = 0, **changes: Any) -> AutoTuner:
     return started(tuner, space)
 
 
+@pytest.mark.parametrize("type_name", ["uniform", "quniform", "randint"])
+def test_the_low_end_of_a_wide_range_is_searched_on_its_scale(type_name: str) -> None:
+    q = [1] if type_name == "quniform" else []
+    space = {f"x{i}": {"_type": type_name, "_value": [1, 10_000, *q]} for i in range(3)}
+
+    def decades(point: dict[str, float]) -> float:
+        return sum(math.log10(point[f"x{i}"] / (50 * (i + 1))) ** 2 for i in range(3))
+
+    bent, straight = (
+        np.mean([min(search(made(space, seed, bend=bend), decades, 15)) for seed in range(4)])
+        for bend in (Settings().bend, 0.0)
+    )
+    assert bent < straight / 2
+
+
 @pytest.mark.parametrize(("space", "objective"), [(PLANE, plane), (TREE, tree)], ids=["plane", "tree"])
 def test_it_is_far_better_than_random_search(space: dict[str, Any], objective: Any) -> None:
     ours = [min(search(made(space, seed), objective, 30)) for seed in range(3)]
@@ -90,7 +105,7 @@ def test_running_trials_are_not_suggested_again() -> None:
         for b in points[:i]
     ]
     assert min(distances) > 0
-    assert np.median(distances) > 0.02
+    assert np.mean(distances) > 0.02
 
 
 def test_a_region_of_failures_is_left() -> None:
@@ -119,16 +134,18 @@ def test_cancelled_and_lost_trials_change_no_suggestion(cause: str) -> None:
 
 
 def test_failures_at_random_do_not_hide_the_best_region() -> None:
-    rng, tuner, distances = np.random.default_rng(2), made(PLANE), list[float]()
-    for i in range(60):
-        point = tuner.generate_parameters(i)
-        distances.append(plane(point))
-        if rng.random() < 0.4:
-            tuner.trial_end_cause(i, "USER_ERROR")
-            tuner.trial_end(i, False)
-        else:
-            tuner.receive_trial_result(i, point, plane(point))
-    assert np.median(distances[40:]) < 0.1
+    late = list[float]()
+    for seed in range(3):
+        rng, tuner = np.random.default_rng(2 + seed), made(PLANE, seed)
+        for i in range(60):
+            point = tuner.generate_parameters(i)
+            late += [plane(point)] if i >= 40 else []
+            if rng.random() < 0.4:
+                tuner.trial_end_cause(i, "USER_ERROR")
+                tuner.trial_end(i, False)
+            else:
+                tuner.receive_trial_result(i, point, plane(point))
+    assert np.median(late) < 0.1
 
 
 def test_a_stopped_trial_is_neither_failed_nor_finished() -> None:
@@ -357,11 +374,12 @@ def test_axes_point_along_the_points() -> None:
 
 def test_the_design_is_spread_over_options_and_ranges() -> None:
     space = SearchSpace.parse(TREE)
-    design = initial_design(
-        np.random.default_rng(0), Embedding.of(space), SearchPrior({}), 9, centre_first=False
-    )
+    settings = Settings(design_points=9, centre_first=False)
+    design = initial_design(np.random.default_rng(0), Embedding.of(space), SearchPrior({}), settings)
     names = [space.decode(row)["model"]["_name"] for row in design]
     assert [names.count(name) for name in ("none", "tree", "net")] == [3, 3, 3]
+    numbers = design[:, Embedding.of(space).layout.numeric]
+    assert 0.15 - 0.05 < np.nanmin(numbers) < 0.3 < 0.7 < np.nanmax(numbers) < 0.85 + 0.05
 
 
 def in_levels(point: dict[str, Any]) -> float:

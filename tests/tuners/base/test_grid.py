@@ -79,6 +79,13 @@ def test_steps_come_to_an_end(values: dict[str, Any], expected: list[float]) -> 
     assert points == pytest.approx(expected)
 
 
+def test_every_integer_of_a_bent_range_is_visited() -> None:
+    space = SearchSpace.parse({"n": {"_type": "randint", "_value": [1, 200]}}, bend=5.0)
+    walk = GridWalk(space)
+    found = [space.decode(vector)["n"] for vector in iter(walk.next, None)]
+    assert sorted(found) == list(range(1, 200))
+
+
 def test_a_finite_space_ends_for_good() -> None:
     tuner = started(GridSearchTuner(), {"a": spec("choice", 1, 2)})
     tuner.generate_multiple_parameters([0, 1])
