@@ -283,7 +283,9 @@ class TrialRunner:
 
     def waits(self) -> list[Wait]:
         """Return what the experiment waits for, as far as it is known here."""
-        return list(waits_of(self))
+        return list(
+            waits_of(self.status, self.live.values(), self.limits.max_trial_duration, self.why_waiting)
+        )
 
     def why_not_add(self) -> str:
         """Say why no trial can be added; return an empty text if one can."""

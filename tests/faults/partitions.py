@@ -247,7 +247,7 @@ class OnCluster(Plan):
             "runtime_env": {"env_vars": dict(self.environment)},
             "reconnect_timeout": 300,
         }
-        return {**super().config(), "training_service": service}
+        return {**super().config(), "training_service": service, "orphan_timeout": 20}
 
 
 class Partition(Laboratory):
