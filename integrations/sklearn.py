@@ -22,10 +22,8 @@ model_selection = required("sklearn.model_selection", "1.6")
 utils = required("sklearn.utils", "1.6")
 exceptions = required("sklearn.exceptions", "1.6")
 joblib = required("joblib", "1.2", "sklearn")
-_HAS_FOLDS = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
-    1,
-    9,
-)  # how many it expects can be changed
+# How many folds of a candidate it expects can be changed between two calls.
+_HAS_FOLDS = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 __all__ = ["PitchpipeSearchCV"]
 
@@ -125,12 +123,18 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         jobs = joblib.effective_n_jobs(self.n_jobs)
         evaluation: _Evaluation | _Race
         if self.resource == "folds" and _HAS_FOLDS:
-            evaluation, at_once = _Race(self, evaluate_candidates, folds, jobs), jobs
+            self._race = evaluation = _Race(self, evaluate_candidates, folds, jobs)
+            at_once = jobs
         else:
-            evaluation, at_once = (
-                _Evaluation(self, evaluate_candidates, folds),
-                max(1, jobs // self.n_splits_),
-            )
+            evaluation = _Evaluation(self, evaluate_candidates, folds)
+            at_once = max(1, jobs // self.n_splits_)
+        try:
+            self._try_all(evaluation, at_once, tuner, space)
+        finally:
+            self.__dict__.pop("_race", None)
+        evaluation.finish()
+
+    def _try_all(self, evaluation: _Evaluation | _Race, at_once: int, tuner: Tuner, space: _Space) -> None:
         for first in range(0, self.n_iter, at_once):
             ids = list(range(first, min(first + at_once, self.n_iter)))
             proposed = dict(zip(ids, tuner.generate_multiple_parameters(ids), strict=False))
@@ -140,7 +144,6 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
                 break
         if evaluation.failure is not None:
             raise evaluation.failure
-        evaluation.finish()
 
     def _check_arguments(self) -> None:
         if isinstance(self.scoring, list | tuple | dict) and not isinstance(self.refit, str):
@@ -166,6 +169,10 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
             )
         tuner.update_search_space(space.form)
         return tuner
+
+    def __getstate__(self) -> Any:
+        """Leave out the race, which is for this process: scikit-learn passes the search to its workers."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_race"}
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
@@ -204,7 +211,6 @@ class _Race:
         self._collected: list[Any] = []
         self._results: dict[str, Any] = {}
         self.failure: ValueError | None = None  # of the first fits, while no fit has succeeded
-        search._race = self
 
     def try_all(self, proposed: Mapping[int, Parameters], tuner: Tuner, space: _Space) -> None:
         """Score some candidates on as many folds as each deserves, and tell the tuner how they ended."""
@@ -278,7 +284,6 @@ class _Race:
 
     def finish(self) -> None:
         """Fill the columns: one row for each candidate, and NaN for the folds that it did not need."""
-        del self._search._race
         counts = [len(fits) for fits in self._fits.values()]
         padded = [
             each

@@ -266,6 +266,26 @@ def test_folds_of_any_kind_are_scored_one_by_one(splitter: str, more: dict[str, 
 
 
 @needs_folds
+def test_processes_score_folds() -> None:
+    from sklearn.svm import SVC
+
+    found = search(SVC(), n_iter=4, resource="folds", n_jobs=2).fit(*iris())
+    assert max(found.cv_results_["folds"]) == 3
+
+
+@needs_folds
+def test_search_that_was_interrupted_can_be_repeated() -> None:
+    def interrupted(*_: Any) -> float:
+        raise KeyboardInterrupt
+
+    again = search(n_iter=4, resource="folds", scoring=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        again.fit(*iris())
+    again.set_params(scoring="accuracy", resource=None).fit(*iris())
+    assert "folds" not in again.cv_results_
+
+
+@needs_folds
 def test_candidate_that_fails_in_a_fold_is_scored_no_further() -> None:
     class Picky(svm.SVC):
         def fit(self, X: Any, y: Any) -> Any:
