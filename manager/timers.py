@@ -76,7 +76,7 @@ class ExperimentTimers:
                 what="the last trials to end",
                 since=self._clock() + left - self._patience,
                 longest=self._patience,
-                then="they count as ended, and their agents are killed",
+                then="their agents are killed, and they count as ended",
             )
 
     def cancel(self) -> None:

@@ -43,9 +43,8 @@ def code_note_of(view: ExperimentView, summary: Summary) -> str:
     if not note or len(summary.best) != 1 or view.repeats() > 1 or summary.best[0].code in current:
         return note
     best = _best_of(view, current, summary)
-    found = (
-        f"no trial of the current code has succeeded{' within the limits' if summary.outcome_limits else ''}"
-    )
+    within = " within the limits" if summary.outcome_limits else ""
+    found = f"no trial of the current code has succeeded{within}"
     if best is not None:
         result = value_text(best, summary.objectives[0].name)
         found = f"the best of the current code is {who_text(best)} with {result}"

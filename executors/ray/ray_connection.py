@@ -74,10 +74,8 @@ class RayConnection:
     ) -> None:
         self.is_private = address is None
         self.nodes: tuple[RayNode, ...] = ()
-        self.warning = (
-            ""  # a sentence while the cluster is away, since `_away_since` (seconds since the epoch)
-        )
-        self._away_since = 0.0
+        self.warning = ""  # a sentence while the cluster is away
+        self._away_since = 0.0  # seconds since the epoch; for as long as there is a warning
         self._address = address
         self._listener = listener
         self._idle_timeout = idle_timeout
