@@ -93,10 +93,13 @@ class DispatcherProcess(asyncio.Protocol):
         taken = None if standby is None else standby.take(environment, output)
         self.pid, we_read, we_write = taken or spawn(command, environment, actions)
         threading.Thread(target=self._reap, args=(self.pid,), name="dispatcher-end", daemon=True).start()
-        self._reader, _ = await self._loop.connect_read_pipe(lambda: self, os.fdopen(we_read, "rb", 0))
-        self._writer, _ = await self._loop.connect_write_pipe(
-            lambda: _Backpressure(self), os.fdopen(we_write, "wb", 0)
-        )
+        reads, writes = os.fdopen(we_read, "rb", 0), os.fdopen(we_write, "wb", 0)
+        try:
+            self._reader, _ = await self._loop.connect_read_pipe(lambda: self, reads)
+            self._writer, _ = await self._loop.connect_write_pipe(lambda: _Backpressure(self), writes)
+        except BaseException:
+            writes.close()  # the process ends when it reads the end: nobody can tell it any more
+            raise
 
     def listen(self) -> None:
         """Hand on what the process has said, what it says from now on, and its end."""

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,13 @@ __all__ = ["Result", "run_experiment"]
 
 _CALM = 3000.0  # virtual seconds in which an experiment without faults comes to its end
 _LEAVE = 700.0  # and in which what it has started is gone
+_SLACK = 5.0  # seconds that a wait may take beyond its bound: others may have the turn
+_MOVES_BOUNDS = {
+    "manager frozen",
+    "clock set",
+    "disk full",
+    "database put back",
+}  # the manager acts later, or by another clock
 
 
 @dataclass
@@ -437,6 +444,18 @@ class Laboratory:
         for trial_id, why in status["waiting"].items():
             if not why:
                 self.problems.append(f"waiting: trial {trial_id} waits without a reason")
+        if not _MOVES_BOUNDS.intersection(self.plan.faults):
+            self._check_bounds(status["waits"])
+
+    def _check_bounds(self, waits: Sequence[Mapping[str, Any]]) -> None:
+        """Note what has been waited for longer than its bound says."""
+        for wait in waits:
+            self.machine.hits["wait seen by a user"] += 1
+            if wait["since"] is None or wait["longest"] is None:
+                continue
+            over = self.machine.time() - wait["since"] - wait["longest"]
+            if over > _SLACK:
+                self.problems.append(f"waiting: {wait['what']} for {over:.0f} s too long")
 
     # ------------------------------------------------------------------ rare branches
 

@@ -438,6 +438,25 @@ async def test_unusable_checkpoint_is_reported_and_is_not_a_failure(
     assert "DispatcherFailed" not in table.kinds()
 
 
+async def test_dispatcher_whose_start_is_cancelled_ends_by_itself(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An experiment that ends while its dispatcher is replaced can no longer tell the new one."""
+
+    async def cancelled(*_: Any) -> Any:
+        raise asyncio.CancelledError
+
+    table.says(start=[READY])
+    monkeypatch.setattr(asyncio.get_running_loop(), "connect_write_pipe", cancelled)
+    with pytest.raises(asyncio.CancelledError):
+        await table.dispatcher.start()
+    assert table.dispatcher.pid is not None
+    peer = psutil.Process(table.dispatcher.pid)
+    async with asyncio.timeout(PATIENCE_S):
+        await table.dispatcher.terminate(2 * PATIENCE_S)
+    assert not peer.is_running()
+
+
 async def test_end_that_was_asked_for_does_not_cost_the_checkpoint(table: Table) -> None:
     saved = SavedState(2, "two.pkl", 1, 1)
     table.says(start=[READY])
