@@ -50,7 +50,7 @@ class FdChannel:
         self._fault: FrameError | None = None
         self._unsent: list[bytes] = []
         self._unsent_lock, self._write_lock = Lock(), Lock()
-        self._interrupted = False
+        self._interrupted = self._is_closed = False
         self._wake_in, self._wake_out = os.pipe()
         self._poll = select.poll()
         self._poll.register(in_fd, select.POLLIN)
@@ -88,6 +88,8 @@ class FdChannel:
         if not self._unsent:
             return  # as after most results
         with self._write_lock:
+            if self._is_closed:  # a worker that was abandoned comes late; others may have the descriptor
+                raise ChannelClosed("the dispatcher has ended")
             with self._unsent_lock:
                 data = memoryview(b"".join(self._unsent))
                 self._unsent.clear()
@@ -100,10 +102,12 @@ class FdChannel:
     def interrupt(self) -> None:
         """Make `receive` return None."""
         self._interrupted = True
-        os.write(self._wake_out, b"\0")
+        if not self._is_closed:
+            os.write(self._wake_out, b"\0")
 
     def close(self) -> None:
         """Close the descriptors, including the given ones."""
+        self._is_closed = True
         for fd in (self._in, self._out, self._wake_in, self._wake_out):
             os.close(fd)
 

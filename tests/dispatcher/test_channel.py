@@ -123,6 +123,20 @@ def test_descriptor_that_does_not_block_is_made_to(ends):
     channel.close()
 
 
+def test_worker_that_was_abandoned_writes_nothing_into_a_closed_channel():
+    (in_fd, to_it), (from_it, out_fd) = os.pipe(), os.pipe()
+    channel = FdChannel(in_fd, out_fd)
+    channel.close()
+    files = [os.dup(to_it) for _ in range(4)]  # they have the numbers of the channel's descriptors now
+    channel.send(CommandType.Ping)
+    with pytest.raises(ChannelClosed):
+        channel.flush()
+    channel.interrupt()
+    assert channel.receive() is None
+    for fd in (*files, to_it, from_it):
+        os.close(fd)
+
+
 def test_frames_of_many_threads_are_not_mixed(ends):
     def write(letter: str) -> None:
         for _ in range(50):

@@ -193,7 +193,7 @@ class Cluster:
         for side in (1, 0):
             self._end(side)
             self._keepers[side].kill()
-            self._keepers[side].wait()
+            self._keepers[side].communicate()  # closes the pipes, too
 
     def _alive(self) -> list[str]:
         """Return the nodes that Ray knows to be alive, none before it replies."""
